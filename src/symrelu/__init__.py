@@ -1,0 +1,22 @@
+"""ReLU-based symmetric matrix decomposition: M ~ max(0, U U^T) for nonnegative sparse symmetric M."""
+
+from symrelu import baselines, datasets, graphs, metrics
+from symrelu.decompose import decompose
+from symrelu.estimators import SymReLU
+from symrelu.solution import History, Solution, Status
+from symrelu.solvers import AAPB
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AAPB",
+    "History",
+    "Solution",
+    "Status",
+    "SymReLU",
+    "baselines",
+    "datasets",
+    "decompose",
+    "graphs",
+    "metrics",
+]

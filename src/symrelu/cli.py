@@ -1,0 +1,184 @@
+"""``symrelu``: the command line, a thin face of the library."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Table
+except ImportError as missing:  # pragma: no cover
+    raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
+
+import numpy as np
+
+from symrelu import AAPB, Solution, Status, decompose, metrics
+from symrelu.files import check_output, read_matrix, write_aside
+from symrelu.loop import Progress as FitProgress
+
+app = typer.Typer(
+    help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+_INTERRUPTED_CODE = 130
+
+
+def main() -> None:
+    """Run the command line; errors of the user end it with a sentence, not a traceback."""
+    try:
+        app()
+    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+        errors.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
+        sys.exit(2)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+@contextmanager
+def _progress(description: str, total: int) -> Iterator[Any]:
+    """Yield a callback that moves a progress bar through ``total`` iterations of one or more fits."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total}"),
+        TextColumn("relative error {task.fields[error]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(description, total=total, error="-")
+
+        def callback(progress: FitProgress) -> None:
+            bar.update(task, advance=1, error=f"{progress.record.relative_error:.4g}")
+
+        yield callback
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("demo.png"),
+) -> None:
+    """Fit the graph of scikit-learn's digits, compare with eigenvectors, draw a picture."""
+    from symrelu import demo as demonstration
+
+    check_output(output)
+    console.print(
+        "M is the nearest-neighbour graph of 1797 handwritten digits: which factor U of rank "
+        f"{demonstration.RANK} gives M ~ max(0, X)?"
+    )
+    with _progress("fitting", demonstration.fits() * demonstration.ITERATIONS) as callback:
+        result = demonstration.run_demo(callback)
+    table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {demonstration.RANK}")
+    table.add_column("model of M")
+    table.add_column("relative error", justify="right")
+    table.add_column("of the pairs held out", justify="right")
+    for row in result.rows:
+        table.add_row(row.name, f"{row.relative_error:.3f}", f"{row.held_out_error:.3f}")
+    console.print(table)
+    ratio = metrics.parameters_per_pair(result.M, demonstration.RANK)
+    console.print(
+        f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
+        "the last column is the error on a tenth of the pairs, hidden from a second fit."
+    )
+    demonstration.draw_demo(result, output)
+    console.print(f"Picture: {output}")
+
+
+@app.command()
+def fit(
+    file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
+    rank: Annotated[int, typer.Option("--rank", "-r", help="Columns of U.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
+    plot: Annotated[Path | None, typer.Option(help="PNG file for the convergence curve.")] = None,
+    n_negative: Annotated[int, typer.Option(help="Columns that enter X with a minus sign.")] = 0,
+    diagonal: Annotated[str, typer.Option(help="'fit', or 'ignore' to take it as unknown.")] = "fit",
+    mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
+    zero_weight: Annotated[float, typer.Option(help="Weight of the zeros, in (0, 1].")] = 1.0,
+    alpha: Annotated[float, typer.Option(help="Tikhonov weight.")] = 0.0,
+    init: Annotated[str, typer.Option(help="'random' or 'spectral'.")] = "random",
+    step_size: Annotated[float, typer.Option(help="Step size of AAPB; the theory allows up to 1.")] = 1.0,
+    momentum: Annotated[float, typer.Option(help="Momentum of AAPB, in [0, 1].")] = 1.0,
+    safeguard: Annotated[bool, typer.Option(help="Keep the condition of the convergence theorem.")] = False,
+    tol: Annotated[float, typer.Option(help="Stop at this relative error.")] = 1e-4,
+    gtol: Annotated[float, typer.Option(help="Stop at this scaled gradient.")] = 1e-6,
+    ftol: Annotated[float, typer.Option(help="Stop when the objective changes less than this.")] = 1e-8,
+    max_iter: Annotated[int, typer.Option(help="Largest number of steps.")] = 1000,
+    max_time: Annotated[float | None, typer.Option(help="Seconds the steps may take.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the start.")] = None,
+) -> None:
+    """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
+    check_output(output)
+    if plot is not None:
+        check_output(plot)
+    M = read_matrix(file)
+    unknown = None if mask is None else _as_mask(read_matrix(mask))
+    solver = AAPB(step_size=step_size, momentum=momentum, safeguard=safeguard)
+    with _progress(file.name, max_iter) as callback:
+        solution = decompose(
+            M,
+            rank,
+            solver=solver,
+            n_negative=n_negative,
+            diagonal=diagonal,
+            mask=unknown,
+            zero_weight=zero_weight,
+            alpha=alpha,
+            init=init,
+            tol=tol,
+            gtol=gtol,
+            ftol=ftol,
+            max_iter=max_iter,
+            max_time=max_time,
+            random_state=seed,
+            callback=callback,
+        )
+    solution.save(output)
+    if plot is not None:
+        _draw_convergence(solution, file.name, plot)
+    console.print(_summary(solution, output, plot))
+    if solution.status is Status.INTERRUPTED:
+        raise typer.Exit(_INTERRUPTED_CODE)
+
+
+def _as_mask(matrix: Any) -> Any:
+    """Return a mask that was stored as 0 and 1 (MatrixMarket has no booleans) as booleans."""
+    values = getattr(matrix, "data", matrix) if not isinstance(matrix, np.ndarray) else matrix
+    return matrix.astype(bool) if np.isin(values, (0, 1)).all() else matrix
+
+
+def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
+    from symrelu.plots import new_figure, plot_convergence
+
+    figure = new_figure(figsize=(6.4, 4.2))
+    ax = plot_convergence({name: solution.history}, figure.add_subplot())
+    ax.set_title(f"{name}, rank {solution.rank}: {solution.solver}", fontsize=10)
+    with write_aside(path) as file:
+        figure.savefig(file, dpi=120, format="png")
+
+
+def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
+    table = Table(show_header=False, box=None)
+    table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {solution.n_negative} negative columns")
+    table.add_row("relative error", f"{solution.relative_error:.6g}")
+    table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
+    table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
+    table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
+    table.add_row("stopped because", solution.status.value)
+    table.add_row("what to do", solution.status.advice)
+    table.add_row("solution", str(output))
+    if plot is not None:
+        table.add_row("picture", str(plot))
+    return table

@@ -1,0 +1,153 @@
+"""``decompose``: check, operator, start, loop, Solution. The function behind everything."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symrelu.loop import Callback, Limits, run
+from symrelu.operators import BACKENDS, as_operator
+from symrelu.solution import Solution
+from symrelu.solvers import get_solver
+from symrelu.start import start
+from symrelu.validation import (
+    check_callback,
+    check_choice,
+    check_integer,
+    check_mask,
+    check_number,
+    check_similarity,
+    scale_exponent,
+    scaled,
+)
+
+
+def decompose(
+    M: Any,
+    rank: int,
+    *,
+    solver: Any = "aapb",
+    n_negative: int = 0,
+    diagonal: str = "fit",
+    mask: Any | None = None,
+    zero_weight: float = 1.0,
+    alpha: float = 0.0,
+    init: Any = "random",
+    tol: float = 1e-4,
+    gtol: float = 1e-6,
+    ftol: float = 1e-8,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    random_state: Any = None,
+    backend: str = "auto",
+    callback: Callback | None = None,
+) -> Solution:
+    r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T.
+
+    .. math::
+
+        \min_U \tfrac12 \sum_{M_{ij} > 0} (M_{ij} - X_{ij})^2
+             + \tfrac{w}{2} \sum_{M_{ij} = 0} \max(0, X_{ij})^2
+             + \tfrac{\alpha}{2} \|U\|_F^2
+
+    A zero of M only asks for X <= 0 there, so X can have a far lower rank than M. With the defaults
+    (s = +1, w = 1) this is the ReLU-NSMD model of the paper.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32.
+    rank : int
+        Number of columns of U, from 1 to n.
+    solver : str or Solver, default="aapb"
+        A name or an instance such as ``AAPB(step_size=10)``.
+    n_negative : int, default=0
+        How many columns enter X with a minus sign. 0 is the paper's model.
+    diagonal : {"fit", "ignore"}, default="fit"
+        "ignore" takes the diagonal of M as unknown: no U U^T can fit the zero diagonal of a graph.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing.
+    zero_weight : float, default=1.0
+        Weight in (0, 1] of the zeros of M.
+    alpha : float, default=0.0
+        Tikhonov weight (the paper's lambda).
+    init : {"random", "spectral"} or array of shape (n, rank), default="random"
+        Starting factor. "random" is scaled to M; "spectral" takes the leading eigenvectors of M.
+    tol : float, default=1e-4
+        Stop when relative_error <= tol. 0 switches this test off, as for the next two.
+    gtol : float, default=1e-6
+        Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.
+    ftol : float, default=1e-8
+        Stop when the objective changed by at most ftol times itself over the last 20 iterations.
+    max_iter : int, default=1000
+        Largest number of steps.
+    max_time : float, optional
+        Seconds the steps may take. Compiling is not counted.
+    random_state : None, int, Generator or RandomState, optional
+        Seed of the start. The same seed gives the same factor.
+    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
+        How M is held. "auto" keeps it as it came.
+    callback : callable, optional
+        Called after each step with a :class:`~symrelu.loop.Progress`; returning True stops the fit.
+
+    Returns
+    -------
+    solution : Solution
+        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best so far.
+
+    Examples
+    --------
+    The 5 x 5 matrix of the paper has rank 5, but it is the ReLU of a matrix of rank 2:
+
+    >>> import numpy as np
+    >>> from symrelu import decompose
+    >>> M = np.array([[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]])
+    >>> solution = decompose(M, rank=2, random_state=0)
+    >>> solution.converged, solution.relative_error <= 1e-4
+    (True, True)
+    >>> np.round(np.maximum(0, solution.U @ solution.U.T)).astype(int)[0].tolist()
+    [10, 0, 1, 7, 0]
+    """
+    solver = get_solver(solver)
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    check_choice("backend", backend, BACKENDS)
+    check_number("zero_weight", zero_weight, 0, 1, low_included=False)
+    alpha = check_number("alpha", alpha)
+    check_callback(callback)
+    M = check_similarity(M)
+    n = M.shape[0]
+    mask = check_mask(mask, n)
+    signature = _signature(check_integer("rank", rank, 1, n, note=" (the size of M)"), n_negative)
+
+    exponent = scale_exponent(M)
+    op = as_operator(
+        scaled(M, exponent),
+        signature,
+        alpha=_scaled_alpha(alpha, exponent),
+        zero_weight=zero_weight,
+        diagonal=diagonal,
+        mask=mask,
+        backend=backend,
+    )
+    if op.norm == 0:
+        raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
+    U0 = start(op, init, random_state)
+    if not isinstance(init, str):
+        U0 = np.ldexp(U0, -exponent)
+    return run(op, solver, U0, limits, callback=callback, exponent=exponent)
+
+
+def _signature(rank: int, n_negative: Any) -> np.ndarray:
+    """Return the signs of the columns, the negative ones last."""
+    check_integer("n_negative", n_negative, 0, rank - 1, note=" (rank - 1)")
+    return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
+
+
+def _scaled_alpha(alpha: float, exponent: int) -> float:
+    try:
+        return math.ldexp(alpha, -2 * exponent)
+    except OverflowError:
+        raise ValueError(f"alpha={alpha:g} is out of all proportion to M; use a smaller one.") from None

@@ -1,0 +1,112 @@
+"""The main job on embedded data: the digits graph, fitted, compared and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from symrelu import metrics
+from symrelu.baselines import truncated_eigen
+from symrelu.datasets import load_digits_graph
+from symrelu.decompose import decompose
+from symrelu.files import write_aside
+from symrelu.loop import Callback
+from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices
+from symrelu.solution import Solution
+from symrelu.solvers import AAPB
+
+RANK = 20
+ITERATIONS = 300
+HELD_OUT = 0.1
+BINS = 150
+
+MODELS: dict[str, dict[str, Any]] = {
+    "max(0, U Uᵀ), the paper's model": {},
+    "one negative column, diagonal ignored": {"n_negative": 1, "diagonal": "ignore"},
+}
+
+
+class Row(NamedTuple):
+    """One line of the comparison."""
+
+    name: str
+    relative_error: float
+    held_out_error: float
+
+
+class Demo(NamedTuple):
+    """What the demo fitted."""
+
+    M: Any
+    labels: np.ndarray
+    solutions: dict[str, Solution]
+    rows: list[Row]
+
+
+def fits() -> int:
+    """Return how many fits :func:`run_demo` makes."""
+    return 2 * len(MODELS)
+
+
+def run_demo(callback: Callback | None = None) -> Demo:
+    """Fit the digits graph by two models and compare them with the eigendecomposition.
+
+    Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it.
+    """
+    M, labels = load_digits_graph()
+    mask = _random_pairs(M.shape[0], HELD_OUT, np.random.default_rng(0))
+    seen = sparse.csr_array(M - M.multiply(mask))
+    eigen, eigen_of_seen = truncated_eigen(M, RANK), truncated_eigen(seen, RANK)
+    held_out = metrics.held_out_error(M, eigen_of_seen.U, eigen_of_seen.signature, mask=mask)
+    rows = [Row("truncated eigendecomposition", eigen.relative_error, held_out)]
+    solutions = {}
+    for name, model in MODELS.items():
+        solutions[name] = _fit(M, callback, **model)
+        partial = _fit(M, callback, mask=mask, **model)
+        held_out = metrics.held_out_error(M, partial.U, partial.signature, mask=mask)
+        rows.append(Row(name, solutions[name].relative_error, held_out))
+    return Demo(M, labels, solutions, rows)
+
+
+def _fit(M: Any, callback: Callback | None, **model: Any) -> Solution:
+    return decompose(
+        M,
+        RANK,
+        solver=AAPB(step_size=10),
+        init="spectral",
+        max_iter=ITERATIONS,
+        random_state=0,
+        callback=callback,
+        **model,
+    )
+
+
+def _random_pairs(n: int, fraction: float, rng: np.random.Generator) -> Any:
+    """Return a symmetric boolean matrix with about that fraction of the off-diagonal pairs."""
+    count = rng.binomial(n * (n - 1) // 2, fraction)
+    i, j = rng.integers(0, n, (2, count))
+    i, j = i[i != j], j[i != j]
+    pairs = sparse.csr_array((np.ones(len(i), dtype=bool), (i, j)), shape=(n, n))
+    return sparse.csr_array(pairs + pairs.T, dtype=bool)
+
+
+def draw_demo(demo: Demo, path: Path) -> None:
+    """Draw M, both fits and the error curves; nodes are sorted by digit."""
+    order = np.argsort(demo.labels, kind="stable")
+    matrices = {"M: graph of 1797 digits": binned(demo.M, order, BINS)}
+    for name, solution in demo.solutions.items():
+        matrices[name] = binned_gram(solution, order, BINS)
+    figure = new_figure(figsize=(15.5, 4.2))
+    axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.1])
+    image = plot_matrices(matrices, axes[:3])
+    figure.colorbar(image, ax=axes[:3], shrink=0.85, pad=0.01, label="mean similarity in a cell")
+    plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, axes[3])
+    eigen = demo.rows[0]
+    axes[3].axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
+    axes[3].legend(frameon=False, fontsize=8)
+    axes[3].set_title(f"rank {RANK}")
+    with write_aside(path) as file:
+        figure.savefig(file, dpi=110, format="png")

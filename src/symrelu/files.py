@@ -1,0 +1,126 @@
+"""Reading matrices, and writing files so that nothing is lost when writing fails."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import io, sparse
+
+_READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
+
+
+def check_output(path: str | PathLike[str]) -> Path:
+    """Return the path of a file that can be written, or raise before any work is done for it."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"The output {path} is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"The output folder {path.parent} does not exist. Create it, or name another place."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The output folder {path.parent} cannot be written to.")
+    return path
+
+
+@contextmanager
+def write_aside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``path`` that takes its place when everything has been written."""
+    path = check_output(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; this one is an ordinary one
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
+    """Open an npz file without unpickling anything, with an error that names the file."""
+    _check_readable(Path(path))
+    try:
+        content = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a readable npz file (damaged or cut short?): {error}") from error
+    if not isinstance(content, np.lib.npyio.NpzFile):
+        raise ValueError(f"{path} is a single npy array, not an npz archive.")
+    with content:
+        yield content
+
+
+def read_matrix(path: str | PathLike[str]) -> Any:
+    """Read a matrix from a .npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz file.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    M : sparse array or ndarray
+        As it is in the file: :func:`symrelu.decompose` checks it.
+    """
+    path = Path(path)
+    _check_readable(path)
+    suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": io.mmread, ".mtx.gz": io.mmread}
+    if suffixes not in readers:
+        raise ValueError(f"{path} must be one of {_READABLE}; the ending {path.suffix!r} is not known.")
+    try:
+        return readers[suffixes](path)
+    except _WrongKind:
+        raise
+    except (ValueError, EOFError, OSError, KeyError, TypeError, OverflowError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read as {suffixes} (damaged or cut short?): {error}") from error
+
+
+class _WrongKind(ValueError):
+    """A file that can be read but holds no matrix."""
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a matrix file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+
+
+def _read_npy(path: Path) -> np.ndarray:
+    with open(path, "rb") as file:
+        array = np.load(file, allow_pickle=False)
+    if not isinstance(array, np.ndarray):
+        raise _WrongKind(f"{path} is an npz archive with the ending .npy. Rename it.")
+    return array
+
+
+def _read_npz(path: Path) -> Any:
+    with open_npz(path) as content:
+        names = content.files
+        if "format" in names and "shape" in names:
+            return sparse.load_npz(path)
+        if {"data", "indices", "indptr", "shape"} <= set(names):
+            parts = (content["data"], content["indices"], content["indptr"])
+            return sparse.csr_array(parts, shape=tuple(content["shape"]))
+        if "solution" in names:
+            raise _WrongKind(f"{path} is a saved Solution, not a matrix. Read it with Solution.load.")
+        if len(names) != 1:
+            raise _WrongKind(
+                f"{path} must hold one dense array or a scipy sparse matrix, got the arrays {names}."
+            )
+        return content[names[0]]

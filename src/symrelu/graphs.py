@@ -1,0 +1,141 @@
+"""From data to a similarity matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, gen_batches
+
+# sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
+_SCALE_NEIGHBOUR = 7
+
+
+def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
+    r"""Build the normalised self-tuning nearest-neighbour graph of a data set.
+
+    Nodes i and j are joined if either is among the ``n_neighbors`` nearest of the other, with weight
+    :math:`A_{ij} = \exp(-d_{ij}^2 / (\sigma_i \sigma_j))`, where :math:`\sigma_i` is the distance of i to its
+    7th neighbour. The result is :math:`D^{-1/2} A D^{-1/2}` with D the row sums of A. Its diagonal is zero.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Raw samples; at least two.
+    n_neighbors : int, optional
+        By default floor(log2(n_samples)) + 1.
+
+    Returns
+    -------
+    M : csr_array of shape (n_samples, n_samples)
+
+    Notes
+    -----
+    Duplicated samples have distance zero to each other. Where the 7th neighbour is a duplicate too, sigma
+    is the distance to the nearest neighbour that is not one, or the median of the other sigmas. A sample
+    so far from all others that its weights vanish becomes an isolated node.
+
+    References
+    ----------
+    D. Kuang, S. Yun, H. Park, "SymNMF: nonnegative low-rank approximation of a similarity matrix for graph
+    clustering", J. Glob. Optim. 62, 2015, section 7.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.graphs import self_tuning_graph
+    >>> self_tuning_graph(np.random.default_rng(0).standard_normal((50, 3))).shape
+    (50, 50)
+    """
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+    n = X.shape[0]
+    if n_neighbors is None:
+        n_neighbors = int(np.floor(np.log2(n))) + 1
+    if n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}.")
+    n_neighbors = min(n_neighbors, n - 1)
+    reach = min(max(n_neighbors, _SCALE_NEIGHBOUR), n - 1)
+
+    neighbours = _nearest(X, reach)
+    rows = np.repeat(np.arange(n), reach)
+    squares = _square_distances(X, rows, neighbours.ravel()).reshape(n, reach)
+    order = np.argsort(squares, axis=1, kind="stable")
+    neighbours = np.take_along_axis(neighbours, order, axis=1)
+    squares = np.take_along_axis(squares, order, axis=1)
+    sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
+
+    rows = np.repeat(np.arange(n), n_neighbors)
+    cols = neighbours[:, :n_neighbors].ravel()
+    weights = np.exp(-squares[:, :n_neighbors].ravel() / (sigma[rows] * sigma[cols]))
+    one_sided = sparse.csr_array((weights, (rows, cols)), shape=(n, n))
+    return _normalised(one_sided.maximum(one_sided.T))
+
+
+def _nearest(X: Any, k: int) -> np.ndarray:
+    """Return the k nearest other samples of each sample."""
+    # Asking without X leaves each sample out of its own neighbours, duplicates of it stay in.
+    # Brute force, because trees are of no use for images and text.
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute", metric="euclidean").fit(X)
+    return np.asarray(search.kneighbors(return_distance=False))
+
+
+def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """Return ||x_i - x_j||^2 from the differences: the expanded form cancels for near duplicates."""
+    squares = np.empty(len(rows))
+    for batch in gen_batches(len(rows), 4096):
+        difference = X[rows[batch]].astype(np.float64) - X[cols[batch]].astype(np.float64)
+        square = difference.multiply(difference) if sparse.issparse(difference) else difference**2
+        squares[batch] = np.asarray(square.sum(axis=1)).ravel()
+    return squares
+
+
+def _local_scales(distances: np.ndarray, neighbour: int) -> np.ndarray:
+    """Return sigma, positive also where samples are duplicated. Distances rise along a row."""
+    sigma = distances[:, neighbour - 1].copy()
+    zero = sigma == 0
+    if not zero.any():
+        return sigma
+    usual = float(np.median(sigma[~zero])) if not zero.all() else 1.0
+    beyond = np.where(distances > 0, distances, np.inf).min(axis=1)
+    sigma[zero] = np.where(np.isfinite(beyond[zero]), beyond[zero], usual)
+    return sigma
+
+
+def _normalised(A: Any) -> Any:
+    """Return D^-1/2 A D^-1/2, exactly symmetric, with isolated nodes left at zero."""
+    degree = np.asarray(A.sum(axis=1)).ravel()
+    inverse_root = np.zeros_like(degree)
+    np.divide(1.0, np.sqrt(degree), out=inverse_root, where=degree > 0)
+    M = A.tocoo()
+    rows, cols = M.coords
+    M.data = M.data * (inverse_root[rows] * inverse_root[cols])
+    M = sparse.csr_array(M)
+    M.eliminate_zeros()
+    return M
+
+
+def from_networkx(graph: Any, weight: str | None = "weight") -> Any:
+    """Return the weighted adjacency matrix of an undirected networkx graph.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+    weight : str or None, default="weight"
+        Edge attribute with the weights; edges without it, or all edges for None, count 1.
+
+    Returns
+    -------
+    M : csr_array of shape (n_nodes, n_nodes)
+        In the order of ``graph.nodes``.
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise ImportError("from_networkx needs networkx: pip install symrelu[graph].") from error
+    if not isinstance(graph, networkx.Graph):
+        raise TypeError(f"graph must be a networkx graph, got {type(graph).__name__}.")
+    if graph.is_directed():
+        raise ValueError("graph must be undirected, got a directed one. Pass graph.to_undirected().")
+    return sparse.csr_array(networkx.to_scipy_sparse_array(graph, weight=weight, dtype=np.float64))

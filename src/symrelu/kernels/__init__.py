@@ -1,0 +1,1 @@
+"""Plain functions on raw arrays: tiles of the gram matrix and the threads that share them."""

@@ -1,0 +1,220 @@
+"""The gram matrix in tiles: formed, turned into the residual and used up while it is in the cache.
+
+With X = A B^T and the *excess* E = X - W (minus the residual), E is
+
+    X - M                   on the support (M > 0),
+    zero_weight max(0, X)   where M = 0,
+    0                       where the entry is unknown.
+
+:func:`stream` forms X tile by tile, lets an ``excess`` function overwrite each tile by its part of E, and
+multiplies it at once with the rows of V that belong to it. No more than one tile for each worker exists.
+Support entries are overwritten inside the tile: adding the whole ReLU and subtracting the support
+afterwards cancels, and in float32 an exact fit would get a negative loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from symrelu.kernels.jit import compiled
+from symrelu.kernels.threads import blas_threads, run_rounds
+
+# 384 x 384 doubles are 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
+TILE = 384
+
+# Below this many blocks a round has too few tiles to share; BLAS threads each product instead.
+_MIN_BLOCKS_TO_SHARE = 4
+
+
+class Sums(NamedTuple):
+    """Sums of squares over all pairs, in float64."""
+
+    fit: float  # (M - X)^2 over the support
+    error: float  # (M - max(0, X))^2 over the support
+    positive: float  # max(0, X)^2 over the zeros
+    negative: float  # min(0, X)^2 over the zeros
+    hidden: float  # X^2 over the unknown entries
+
+
+Excess = Callable[[np.ndarray, int, int], tuple[float, float, float, float, float]]
+
+
+class PackedEntries(NamedTuple):
+    """Entries of a matrix sorted by the tile they fall into, with positions inside the tile."""
+
+    start: np.ndarray  # entries start[t]:start[t + 1] belong to tile t = i * column_blocks + j
+    rows: np.ndarray
+    cols: np.ndarray
+    values: np.ndarray
+    column_blocks: int
+
+    def tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, columns and values of the entries in tile (i, j)."""
+        t = i * self.column_blocks + j
+        part = slice(self.start[t], self.start[t + 1])
+        return self.rows[part], self.cols[part], self.values[part]
+
+
+def pack_entries(
+    rows: np.ndarray,
+    cols: np.ndarray,
+    values: np.ndarray,
+    shape: tuple[int, int],
+    *,
+    symmetric: bool,
+    tile: int = TILE,
+) -> PackedEntries:
+    """Sort entries by tile; with ``symmetric`` keep only the tiles on and above the diagonal."""
+    column_blocks = _blocks(shape[1], tile)
+    block_of_row, block_of_col = rows // tile, cols // tile
+    if symmetric:
+        upper = block_of_row <= block_of_col
+        rows, cols, values = rows[upper], cols[upper], values[upper]
+        block_of_row, block_of_col = block_of_row[upper], block_of_col[upper]
+    key = block_of_row.astype(np.int64) * column_blocks + block_of_col
+    order = np.argsort(key, kind="stable")
+    counts = np.bincount(key, minlength=_blocks(shape[0], tile) * column_blocks)
+    return PackedEntries(
+        start=np.concatenate([[0], np.cumsum(counts)]),
+        rows=(rows[order] % tile).astype(np.int32),
+        cols=(cols[order] % tile).astype(np.int32),
+        values=np.ascontiguousarray(values[order]),
+        column_blocks=column_blocks,
+    )
+
+
+@compiled
+def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight):  # type: ignore[no-untyped-def]
+    """Overwrite a tile of X by its excess, M given by its entries. Return the five sums of :class:`Sums`."""
+    zero = tile.dtype.type(0)
+    stash = np.empty(values.size, tile.dtype)
+    fit = error = positive = negative = hidden = 0.0
+    # Entries that are not zeros of M leave the tile before the ReLU pass and come back after it.
+    for k in range(values.size):
+        x = tile[rows[k], cols[k]]
+        above = zero if x <= zero else x  # written so that NaN stays NaN
+        stash[k] = x - values[k]
+        fit += np.float64(stash[k]) * np.float64(stash[k])
+        error += np.float64(values[k] - above) * np.float64(values[k] - above)
+        tile[rows[k], cols[k]] = zero
+    for k in range(hidden_rows.size):
+        x = tile[hidden_rows[k], hidden_cols[k]]
+        hidden += np.float64(x) * np.float64(x)
+        tile[hidden_rows[k], hidden_cols[k]] = zero
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            x = tile[i, j]
+            above = zero if x <= zero else x
+            below = x - above
+            positive += np.float64(above) * np.float64(above)
+            negative += np.float64(below) * np.float64(below)
+            tile[i, j] = zero_weight * above
+    for k in range(values.size):
+        tile[rows[k], cols[k]] = stash[k]
+    return fit, error, positive, negative, hidden
+
+
+@compiled
+def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignore[no-untyped-def]
+    """Overwrite a tile of X by its excess, M given whole. Return the five sums of :class:`Sums`.
+
+    ``coded`` is M with a negative number at the unknown entries.
+    """
+    zero = tile.dtype.type(0)
+    fit = error = positive = negative = hidden = 0.0
+    for i in range(tile.shape[0]):
+        row = tile[i]
+        coded_row = coded[first_row + i, first_col : first_col + tile.shape[1]]
+        for j in range(tile.shape[1]):
+            x = row[j]
+            m = coded_row[j]
+            above = zero if x <= zero else x
+            on_support = m > zero
+            at_zero = m == zero
+            e = x - m if on_support else zero
+            d = m - above if on_support else zero
+            p = above if at_zero else zero
+            q = x - above if at_zero else zero
+            h = zero if m >= zero else x
+            fit += np.float64(e) * np.float64(e)
+            error += np.float64(d) * np.float64(d)
+            positive += np.float64(p) * np.float64(p)
+            negative += np.float64(q) * np.float64(q)
+            hidden += np.float64(h) * np.float64(h)
+            row[j] = e + zero_weight * p
+    return fit, error, positive, negative, hidden
+
+
+def stream(
+    A: np.ndarray,
+    B: np.ndarray,
+    V: np.ndarray | None,
+    excess: Excess,
+    *,
+    symmetric: bool = False,
+    tile: int = TILE,
+) -> tuple[np.ndarray | None, Sums]:
+    """Return E V and the sums of squares, where E is the excess at X = A B^T, tile by tile.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, rank)
+    B : ndarray of shape (q, rank)
+    V : ndarray of shape (q, columns), or None
+        Without V only the sums are computed: one matrix product less.
+    excess : callable
+        ``excess(tile, i, j)`` overwrites tile (i, j) of X by the excess and returns its sums.
+    symmetric : bool
+        Promise that X and the data are symmetric: each tile above the diagonal then serves both sides.
+    tile : int
+        Side length of a tile.
+    """
+    row_blocks, column_blocks = _blocks(len(A), tile), _blocks(len(B), tile)
+    out = None if V is None else np.zeros((len(A), V.shape[1]), A.dtype)
+    # One row of sums for each row block: the tiles of a round have different ones, so no two workers
+    # meet in it and the order of summation does not depend on their number.
+    sums = np.zeros((row_blocks, len(Sums._fields)))
+    sharing = row_blocks >= _MIN_BLOCKS_TO_SHARE
+    workers = min(blas_threads(), row_blocks) if sharing else 1
+    scratch = [np.empty(tile * tile, A.dtype) for _ in range(workers)]
+
+    def work(worker: int, tiles: Sequence[tuple[int, int]]) -> None:
+        for i, j in tiles:
+            I, J = slice(i * tile, (i + 1) * tile), slice(j * tile, (j + 1) * tile)
+            rows, cols = A[I], B[J]
+            E = scratch[worker][: len(rows) * len(cols)].reshape(len(rows), len(cols))
+            np.matmul(rows, cols.T, out=E)
+            mirrored = symmetric and i != j
+            sums[i] += np.multiply(excess(E, i, j), 2.0 if mirrored else 1.0)
+            if out is not None and V is not None:
+                out[I] += E @ V[J]
+                if mirrored:
+                    out[J] += E.T @ V[I]
+
+    rounds = _symmetric_rounds(row_blocks) if symmetric else _rounds(row_blocks, column_blocks)
+    run_rounds(rounds, work, workers)
+    return out, Sums(*(float(total) for total in sums.sum(axis=0)))
+
+
+def _blocks(n: int, tile: int) -> int:
+    return -(-n // tile)
+
+
+def _rounds(row_blocks: int, column_blocks: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield the tiles column by column: within a round no two tiles share rows."""
+    for j in range(column_blocks):
+        yield [(i, j) for i in range(row_blocks)]
+
+
+def _symmetric_rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield the tiles with i <= j, each once, so that within a round no block index occurs twice.
+
+    It is a round-robin tournament: in round d block i meets block d - i (mod blocks), and a block that
+    meets itself is a tile on the diagonal.
+    """
+    for d in range(blocks):
+        meetings = ((i, (d - i) % blocks) for i in range(blocks))
+        yield [(i, j) for i, j in meetings if i <= j]

@@ -1,0 +1,179 @@
+"""How good a factor is: pure functions that never hold n x n entries of a sparse problem."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+
+from symrelu.operators import Operator, as_operator
+from symrelu.validation import (
+    check_choice,
+    check_mask,
+    check_similarity,
+    scale_exponent,
+    scaled,
+)
+
+_ENTRY_BATCH = 65536
+
+
+def relative_error(
+    M: Any, U: Any, signature: Any | None = None, *, diagonal: str = "fit", mask: Any | None = None
+) -> float:
+    """Return ||M - max(0, X)||_F / ||M||_F, X = (U * signature) U^T, over the observed entries.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+    U : array-like of shape (n, rank)
+    signature : array-like of shape (rank,), optional
+        Signs of the columns; +1 by default.
+    diagonal : {"fit", "ignore"}, default="fit"
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry is unknown.
+
+    Returns
+    -------
+    error : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.metrics import relative_error
+    >>> relative_error(np.eye(3), np.zeros((3, 1)))
+    1.0
+    """
+    op, U = _problem(M, U, signature, diagonal, mask)
+    return op.relative_error(op.loss(U).loss)
+
+
+def half_squared_error(
+    M: Any, U: Any, signature: Any | None = None, *, diagonal: str = "fit", mask: Any | None = None
+) -> float:
+    """Return relative_error^2 / 2, which the paper's table of real data shows.
+
+    Parameters
+    ----------
+    M, U, signature, diagonal, mask
+        As for :func:`relative_error`.
+
+    Returns
+    -------
+    error : float
+    """
+    return relative_error(M, U, signature, diagonal=diagonal, mask=mask) ** 2 / 2
+
+
+def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -> float:
+    """Return the relative error over the entries that a fit did not see.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        With its true values at the masked entries.
+    U : array-like of shape (n, rank)
+    signature : array-like of shape (rank,), optional
+    mask : sparse or dense bool matrix of shape (n, n)
+        True where the fit was told that the entry is unknown.
+
+    Returns
+    -------
+    error : float
+        ||M - max(0, X)|| / ||M||, both over the masked entries; infinite if M is zero on all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.metrics import held_out_error
+    >>> U, mask = np.ones((3, 1)), np.eye(3, dtype=bool)
+    >>> held_out_error(np.ones((3, 3)), U, mask=mask)
+    0.0
+    """
+    M = check_similarity(M)
+    U, signature = _check_factor(M, U, signature)
+    entries = sparse.coo_array(check_mask(mask, M.shape[0]))
+    rows, cols = (np.asarray(index) for index in entries.coords)
+    wrong = total = 0.0
+    for batch in gen_batches(len(rows), _ENTRY_BATCH):
+        i, j = rows[batch], cols[batch]
+        truth = np.asarray(M[i, j], dtype=np.float64).ravel()
+        X = np.einsum("kr,kr->k", U[i] * signature, U[j])
+        wrong += float(np.sum((truth - np.maximum(0, X)) ** 2, dtype=np.float64))
+        total += float(np.sum(truth**2))
+    return math.sqrt(wrong / total) if total else math.inf
+
+
+def parameters_per_pair(M: Any, rank: int) -> float:
+    """Return the numbers in a factor divided by the pairs with M > 0: from 1 on, a fit can interpolate.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+    rank : int
+
+    Returns
+    -------
+    ratio : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.metrics import parameters_per_pair
+    >>> parameters_per_pair(np.ones((3, 3)), rank=2)
+    1.0
+    """
+    M = check_similarity(M)
+    on_diagonal = np.count_nonzero(M.diagonal())
+    positive = M.nnz if sparse.issparse(M) else np.count_nonzero(M)
+    return float(M.shape[0] * rank / ((positive + on_diagonal) / 2))
+
+
+def _problem(
+    M: Any, U: Any, signature: Any | None, diagonal: str, mask: Any | None
+) -> tuple[Operator, np.ndarray]:
+    M = check_similarity(M)
+    mask = check_mask(mask, M.shape[0])
+    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    U, signature = _check_factor(M, U, signature)
+    k = scale_exponent(M)
+    op = as_operator(scaled(M, k), signature, diagonal=diagonal, mask=mask)
+    return op, np.ldexp(U, -k)
+
+
+def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:
+    U = np.array(U, dtype=M.dtype, order="C")
+    if U.ndim != 2 or len(U) != M.shape[0]:
+        raise ValueError(f"U must have shape (n, rank) with n = {M.shape[0]}, got {U.shape}.")
+    signature = np.ones(U.shape[1], M.dtype) if signature is None else np.asarray(signature, M.dtype)
+    if signature.shape != (U.shape[1],) or not np.isin(signature, (-1, 1)).all():
+        raise ValueError(f"signature must be {U.shape[1]} numbers +1 or -1, got {signature!r}.")
+    return U, signature
+
+
+def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
+    """Return the fraction of samples with the right label under the best matching of labels.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    accuracy : float
+
+    Examples
+    --------
+    >>> from symrelu.metrics import clustering_accuracy
+    >>> clustering_accuracy([0, 0, 1, 1], ["b", "b", "a", "a"])
+    1.0
+    """
+    labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
+    check_consistent_length(labels_true, labels_pred)
+    counts = contingency_matrix(labels_true, labels_pred)
+    return float(counts[linear_sum_assignment(-counts)].sum() / len(labels_true))

@@ -1,0 +1,131 @@
+"""What a solver may ask of a matrix: the contract behind which every representation hides."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one pass over the pairs gives at a factor U.
+
+    Attributes
+    ----------
+    product : ndarray of shape (n, columns), or None
+        R(U) V, where V was given.
+    latent_loss : float
+        1/2 ||R(U)||^2 (its part off the support multiplied by the zero weight): what solvers lower.
+    loss : float
+        1/2 ||M - max(0, X)||^2: what the model is judged by.
+    latent_norm_squared : float
+        ||W||^2 for W = X + R(U); unknown entries count with W = X.
+    """
+
+    product: Any
+    latent_loss: float
+    loss: float
+    latent_norm_squared: float
+
+    @property
+    def latent_norm(self) -> float:
+        """||W||."""
+        return math.sqrt(self.latent_norm_squared)
+
+
+class Operator(ABC):
+    """The problem: a similarity matrix M with its unknown entries, weights and signs.
+
+    With X = (U * signature) U^T, the residual R(U) is M - X on the support of M, -zero_weight max(0, X) on
+    its zeros and 0 where the entry is unknown. Everything that touches n x n entries is R(U) V.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows of M.
+    dtype : numpy.dtype
+        float32 or float64: the type of M, and of the factors that are passed in.
+    xp : module
+        The array namespace of the factors.
+    norm : float
+        Frobenius norm of M over the observed entries.
+    alpha : float
+        Tikhonov weight: the objective is ``latent_loss + alpha / 2 ||U||^2``.
+    zero_weight : float
+        Weight in (0, 1] of the zeros of M.
+    signature : ndarray of shape (rank,)
+        The signs, +1 or -1, of the columns of U.
+    evaluations : int
+        Passes made so far. A V wider than U counts by its columns.
+    """
+
+    xp: Any = np
+
+    def __init__(
+        self,
+        *,
+        n: int,
+        dtype: np.dtype[Any],
+        norm: float,
+        signature: np.ndarray,
+        alpha: float = 0.0,
+        zero_weight: float = 1.0,
+    ) -> None:
+        self.n = n
+        self.dtype = np.dtype(dtype)
+        self.norm = float(norm)
+        self.signature = np.asarray(signature, self.dtype)
+        self.alpha = float(alpha)
+        self.zero_weight = float(zero_weight)
+        self.evaluations = 0
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of a factor."""
+        return len(self.signature)
+
+    @abstractmethod
+    def matmul(self, V: Any) -> Any:
+        """Return M V, unknown entries of M taken as zero."""
+
+    @abstractmethod
+    def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
+        """Make one pass at U."""
+
+    def residual_product(self, U: Any, V: Any) -> Evaluation:
+        """Return R(U) V with latent_loss, loss and ||W||^2, all from one pass."""
+        self.evaluations += -(-V.shape[1] // U.shape[1])
+        return self._evaluate(U, V)
+
+    def loss(self, U: Any) -> Evaluation:
+        """Return latent_loss, loss and ||W||^2 without the product."""
+        self.evaluations += 1
+        return self._evaluate(U, None)
+
+    def frozen(self, U: Any) -> Callable[[Any], Any]:
+        """Return the function V -> R(U) V, for many V at one U."""
+        return lambda V: self.residual_product(U, V).product
+
+    def with_signature(self, signature: Any) -> Operator:
+        """Return the same data under other signs, sharing memory, with a count of its own."""
+        other = copy.copy(self)
+        other.signature = np.asarray(signature, self.dtype)
+        other.evaluations = 0
+        return other
+
+    def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
+        """Compile what a pass needs, so that no clock measures the compiler."""
+
+    def relative_error(self, loss: float) -> float:
+        """Return ||M - max(0, X)|| / ||M|| from ``loss``."""
+        return math.sqrt(2.0 * loss) / self.norm if loss >= 0 else math.nan
+
+    def signed(self, U: Any) -> Any:
+        """Return U * signature."""
+        return U if (self.signature > 0).all() else U * self.signature

@@ -1,0 +1,64 @@
+"""M as an n x n array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symrelu.kernels.tiles import TILE, dense_excess
+from symrelu.operators.tiled import TiledOperator
+
+# M is nonnegative, so that a negative number can stand for "unknown".
+UNKNOWN = -1.0
+
+
+class DenseOperator(TiledOperator):
+    """Tiles of X against tiles of a dense M.
+
+    Parameters
+    ----------
+    M : C-contiguous ndarray of shape (n, n)
+        Kept as it is where everything is observed, else copied once.
+    unknown : csr_array of bool, ndarray of bool, or None
+        True where the entry is unknown.
+    **settings
+        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+    """
+
+    def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
+        self._coded = M if unknown is None else _code(M, unknown)
+        observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
+        super().__init__(n=len(M), dtype=M.dtype, norm=sum(observed_squares) ** 0.5, **settings)
+
+    def matmul(self, V: np.ndarray) -> np.ndarray:
+        return np.concatenate(
+            [np.maximum(0, self._coded[start : start + TILE]) @ V for start in range(0, self.n, TILE)]
+        )
+
+    def frozen(self, U: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Return V -> R(U) V. M came dense, so R may be kept: each V then costs one product."""
+        X = self.signed(U) @ U.T
+        dense_excess(X, self._coded, 0, 0, self.dtype.type(self.zero_weight))
+        residual = np.negative(X, out=X)
+
+        def product(V: np.ndarray) -> np.ndarray:
+            self.evaluations += -(-V.shape[1] // U.shape[1])
+            return residual @ V
+
+        return product
+
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
+        return dense_excess(tile, self._coded, i * TILE, j * TILE, self.dtype.type(self.zero_weight))
+
+
+def _code(M: np.ndarray, unknown: Any) -> np.ndarray:
+    coded = M.copy()
+    coded[unknown.nonzero()] = UNKNOWN
+    return coded
+
+
+def _positive_square_sum(row: np.ndarray) -> float:
+    positive = np.maximum(row, 0).astype(np.float64, copy=False)
+    return float(positive @ positive)

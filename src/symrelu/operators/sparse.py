@@ -1,0 +1,50 @@
+"""M as a scipy sparse array: memory of the order of its entries, never n x n."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.kernels.tiles import pack_entries, sparse_excess
+from symrelu.operators.tiled import TiledOperator
+
+
+class SparseOperator(TiledOperator):
+    """Tiles of X against the entries of a sparse M.
+
+    Parameters
+    ----------
+    M : csr_array of shape (n, n)
+        Canonical (sorted, no duplicates), its stored entries positive.
+    unknown : csr_array of bool, or None
+        True where the entry is unknown.
+    **settings
+        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+    """
+
+    def __init__(self, M: Any, unknown: Any | None = None, **settings: Any) -> None:
+        if unknown is not None:
+            M = sparse.csr_array(M - M.multiply(unknown))
+            M.eliminate_zeros()
+        self._M = M
+        self._support = _pack(M)
+        self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown)
+        norm = float(np.linalg.norm(M.data.astype(np.float64, copy=False)))
+        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, **settings)
+
+    def matmul(self, V: np.ndarray) -> np.ndarray:
+        return self._M @ V
+
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
+        rows, cols, values = self._support.tile(i, j)
+        hidden_rows, hidden_cols, _ = self._hidden.tile(i, j)
+        zero_weight = self.dtype.type(self.zero_weight)
+        return sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight)
+
+
+def _pack(matrix: Any) -> Any:
+    entries = matrix.tocoo()
+    rows, cols = entries.coords
+    return pack_entries(rows, cols, entries.data, matrix.shape, symmetric=True)

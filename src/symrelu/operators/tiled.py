@@ -1,0 +1,42 @@
+"""What the dense and the sparse operator share: one symmetric pass over the tiles of X."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from symrelu.kernels.tiles import TILE, Sums, stream
+from symrelu.operators.base import Evaluation, Operator
+
+
+class TiledOperator(Operator):
+    """An operator that knows how to turn one tile of X into its excess, X - W."""
+
+    @abstractmethod
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
+        """Overwrite tile (i, j) of X by its excess and return its sums of squares."""
+
+    def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
+        excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True)
+        product = None if excess_product is None else np.negative(excess_product, out=excess_product)
+        return self._evaluation(product, sums)
+
+    def _evaluation(self, product: np.ndarray | None, sums: Sums) -> Evaluation:
+        w = self.zero_weight
+        latent_loss = (sums.fit + w * sums.positive) / 2
+        loss = (sums.error + sums.positive) / 2
+        if not math.isfinite(sums.hidden):  # a row all of whose entries are unknown must not hide a NaN
+            latent_loss = loss = math.nan
+        return Evaluation(
+            product=product,
+            latent_loss=latent_loss,
+            loss=loss,
+            # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unknown.
+            latent_norm_squared=self.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
+        )
+
+    def warm_up(self) -> None:
+        side = min(TILE, self.n)
+        self._excess(np.zeros((side, side), self.dtype), 0, 0)

@@ -1,0 +1,241 @@
+"""What a fit returns: the factor, why it stopped, and how it went."""
+
+from __future__ import annotations
+
+import enum
+import json
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.files import open_npz, write_aside
+
+FORMAT = "symrelu.Solution"
+FORMAT_VERSION = 1
+
+
+class Status(enum.Enum):
+    """Why a fit stopped. The value is the cause; ``advice`` says what to try."""
+
+    TOLERANCE = "relative_error fell to tol"
+    GRADIENT = "the gradient fell below gtol"
+    PLATEAU = "the objective no longer changed by more than ftol"
+    MAX_ITER = "max_iter was reached"
+    MAX_TIME = "max_time was reached"
+    CALLBACK = "the callback asked to stop"
+    INTERRUPTED = "the fit was interrupted"
+    NON_FINITE = "the iteration left the finite numbers"
+
+    @property
+    def converged(self) -> bool:
+        """Whether a stopping test was met, rather than a limit or an accident."""
+        return self in (Status.TOLERANCE, Status.GRADIENT, Status.PLATEAU)
+
+    @property
+    def advice(self) -> str:
+        """What to try."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.TOLERANCE: "The fit is as close as was asked. Lower tol for a closer one.",
+    Status.GRADIENT: (
+        "The factor is stationary. If the error is too high, raise the rank, try another init or "
+        "random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
+    Status.PLATEAU: (
+        "More steps of this solver change little. If the error is too high, raise the rank, try another "
+        "init or random_state, or set ftol=0 to go on."
+    ),
+    Status.MAX_ITER: (
+        "Raise max_iter, continue from this factor with init=U, or accept a looser fit with a larger gtol "
+        "or ftol."
+    ),
+    Status.MAX_TIME: "Raise max_time, or continue from this factor with init=U.",
+    Status.CALLBACK: "Continue from this factor with init=U.",
+    Status.INTERRUPTED: "The best factor so far was kept. Continue from it with init=U.",
+    Status.NON_FINITE: (
+        "The last finite factor was kept. Lower the solver's step_size (AAPB is safe up to 1), or scale "
+        "down the starting factor."
+    ),
+}
+
+
+class Record(NamedTuple):
+    """One line of a history."""
+
+    iteration: int
+    evaluations: int
+    seconds: float
+    relative_error: float
+    latent_loss: float
+    objective: float
+    gradient_norm: float
+
+
+@dataclass(frozen=True)
+class History:
+    """What happened at each iteration, one array a column; row 0 is the start.
+
+    Attributes
+    ----------
+    iteration, evaluations : ndarray of int
+        Steps, and passes over the pairs, made so far.
+    seconds : ndarray of float
+        Time spent in the solver; compiling and recording are not in it.
+    relative_error : ndarray of float
+        ||M - max(0, X)|| / ||M||.
+    latent_loss, objective, gradient_norm : ndarray of float
+        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient, in the units of M.
+    """
+
+    iteration: np.ndarray
+    evaluations: np.ndarray
+    seconds: np.ndarray
+    relative_error: np.ndarray
+    latent_loss: np.ndarray
+    objective: np.ndarray
+    gradient_norm: np.ndarray
+
+    @classmethod
+    def from_records(cls, records: list[Record]) -> History:
+        """Turn lines into columns."""
+        types = Record.__annotations__
+        columns = zip(*records, strict=True) if records else ((),) * len(Record._fields)
+        arrays = (
+            np.array(column, dtype=np.int64 if types[name] in ("int", int) else np.float64)
+            for name, column in zip(Record._fields, columns, strict=True)
+        )
+        return cls(*arrays)
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "History(empty)"
+        return (
+            f"History({len(self)} records, relative_error {self.relative_error[0]:.3g} -> "
+            f"{self.relative_error[-1]:.3g} in {self.seconds[-1]:.3g} s)"
+        )
+
+    def as_dict(self) -> dict[str, np.ndarray]:
+        """Return the columns by name, as ``pandas.DataFrame`` takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, repr=False)
+class Solution:
+    """A fitted decomposition M ~ max(0, (U * signature) U^T).
+
+    Attributes
+    ----------
+    U : ndarray of shape (n, rank)
+        The factor.
+    signature : ndarray of shape (rank,)
+        The signs of its columns: +1, and -1 for the last ``n_negative``.
+    alpha : float
+        Tikhonov weight of the fit.
+    status : Status
+        Why the fit stopped; ``status.value`` is the cause and ``status.advice`` what to try.
+    n_iter, n_evaluations : int
+        Steps, and passes over the pairs, that were made.
+    relative_error : float
+        ||M - max(0, X)|| / ||M|| at U, over the observed entries.
+    norm : float
+        ||M|| over the observed entries.
+    objective : float
+        1/2 ||R(U)||^2 + alpha/2 ||U||^2 at U.
+    history : History
+        What happened at each iteration.
+    solver : str
+        The solver, as it prints.
+    """
+
+    U: np.ndarray
+    signature: np.ndarray
+    alpha: float
+    status: Status
+    n_iter: int
+    n_evaluations: int
+    relative_error: float
+    norm: float
+    objective: float
+    history: History
+    solver: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether a stopping test was met."""
+        return self.status.converged
+
+    @property
+    def half_squared_error(self) -> float:
+        """relative_error^2 / 2: what the paper's table of real data shows."""
+        return self.relative_error**2 / 2
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of U."""
+        return int(self.U.shape[1])
+
+    @property
+    def n_negative(self) -> int:
+        """Number of columns that enter X with a minus sign."""
+        return int(np.sum(self.signature < 0))
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution(n={len(self.U)}, rank={self.rank}, n_negative={self.n_negative}, "
+            f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the solution to an npz file (arrays and JSON, no pickle).
+
+        The file is written aside and renamed: what was there before is lost only to a complete new file.
+        """
+        numbers = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "alpha": self.alpha,
+            "status": self.status.name,
+            "n_iter": self.n_iter,
+            "n_evaluations": self.n_evaluations,
+            "relative_error": self.relative_error,
+            "norm": self.norm,
+            "objective": self.objective,
+            "solver": self.solver,
+        }
+        columns = {f"history_{name}": column for name, column in self.history.as_dict().items()}
+        arrays: dict[str, Any] = {"U": self.U, "signature": self.signature, **columns}
+        with write_aside(path) as file:
+            np.savez(file, solution=np.array(json.dumps(numbers)), **arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Solution:
+        """Read what :meth:`save` wrote; anything else is refused with a reason."""
+        with open_npz(path) as content:
+            if "solution" not in content:
+                raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
+            try:
+                return _from_arrays({name: content[name] for name in content.files})
+            except (KeyError, TypeError, ValueError) as error:
+                raise ValueError(f"{path} is not a Solution this version can read: {error}.") from error
+
+
+def _from_arrays(content: dict[str, Any]) -> Solution:
+    numbers = json.loads(str(content["solution"]))
+    if numbers.pop("format", None) != FORMAT:
+        raise ValueError("its format is not " + FORMAT)
+    version = numbers.pop("version", None)
+    if version != FORMAT_VERSION:
+        raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
+    history = History(**{field.name: content[f"history_{field.name}"] for field in fields(History)})
+    U, signature = content["U"], content["signature"]
+    if U.ndim != 2 or signature.shape != (U.shape[1],):
+        raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}")
+    status = Status[numbers.pop("status")]
+    return Solution(U=U, signature=signature, status=status, history=history, **numbers)

@@ -1,0 +1,160 @@
+"""NSMD-AAPB: the accelerated alternating partial Bregman method of the paper (its Algorithm 1).
+
+With W the latent matrix that belongs to U (never formed), the kernel psi and its gradient
+
+    psi(U) = 3/2 ||U||^4 + ||W|| ||U||^2,     grad psi(U) = (6 ||U||^2 + 2 ||W||) U,
+
+one step is
+
+    Y      = U + b (U - U_previous),                b = momentum (k - 1) / (k + 2)
+    G      = grad psi(Y) - step_size grad_Y F(W, Y)
+    t      = the positive root of t^3 - (alpha step_size + 2 ||W||) t^2 - 6 ||G||^2 = 0
+    U_next = G / t
+
+Paper -> here: eta -> step_size, beta -> momentum, lambda -> alpha, U-bar -> Y (state.extrapolated).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from symrelu.operators.base import Operator
+from symrelu.solvers.base import State, check_range, inner, objective, square_norm
+from symrelu.solvers.cubic import positive_root
+
+# The paper asks for D_psi(U, Y) <= (a - e) / (1 + step_size) D_psi(U_previous, U) with 1 > a > e > 0 and
+# shrinks b by 0.9 until it holds; a - e = 0.99 is our choice.
+_SAFEGUARD_CONSTANT = 0.99
+_SHRINK = 0.9
+_NEGLIGIBLE_MOMENTUM = 1e-12
+
+
+@dataclass(frozen=True)
+class AAPBState(State):
+    """State of :class:`AAPB` before step ``iteration``."""
+
+    iteration: int
+    momentum: float  # b, after the safeguard
+    extrapolated: Any  # Y
+    partial_gradient: Any  # grad_Y F(W, Y)
+    bregman_distance: float  # D_psi(U_previous, U) with the kernel of the previous step
+
+
+@dataclass(frozen=True)
+class AAPB:
+    """Accelerated alternating partial Bregman method (NSMD-AAPB).
+
+    One step costs one evaluation. With ``momentum=0`` it is the paper's APB and never raises the
+    objective for ``step_size <= 1``.
+
+    Parameters
+    ----------
+    step_size : float, default=1.0
+        The paper's eta. The theory allows values up to 1. The paper's tables are reproduced by 10, which
+        the theory does not cover; 30 can diverge.
+    momentum : float, default=1.0
+        The paper's beta, in [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
+    safeguard : bool, default=False
+        Shrink the extrapolation until the condition of the paper's convergence theorem holds. The price:
+        a pass twice as wide (it counts as two evaluations) and less momentum, so more steps.
+
+    References
+    ----------
+    Q. Wang, "An Efficient Alternating Algorithm for ReLU-based Symmetric Matrix Decomposition", 2025.
+
+    Examples
+    --------
+    >>> from symrelu import AAPB
+    >>> AAPB(step_size=10, momentum=0.95)
+    AAPB(step_size=10, momentum=0.95, safeguard=False)
+    """
+
+    step_size: float = 1.0
+    momentum: float = 1.0
+    safeguard: bool = False
+
+    def __post_init__(self) -> None:
+        check_range("AAPB", "step_size", self.step_size, 0, math.inf, low_included=False)
+        check_range("AAPB", "momentum", self.momentum, 0, 1)
+        if not isinstance(self.safeguard, bool):
+            raise TypeError(f"AAPB(safeguard=...) must be True or False, got {self.safeguard!r}.")
+
+    def init(self, op: Operator, U0: Any) -> AAPBState:
+        """Evaluate at U0, which is also its own predecessor."""
+        return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0)
+
+    def step(self, op: Operator, state: State) -> AAPBState:
+        """Make one Bregman step and evaluate once."""
+        assert isinstance(state, AAPBState)
+        Y = state.extrapolated
+        factor = 6 * square_norm(op, Y) + 2 * state.latent_norm
+        G = factor * Y - self.step_size * state.partial_gradient
+        t = positive_root(op.alpha * self.step_size + 2 * state.latent_norm, math.sqrt(square_norm(op, G)))
+        return self._evaluate(op, G / t, state.U, state.iteration + 1, state.latent_norm)
+
+    def _evaluate(
+        self, op: Operator, U: Any, previous: Any, iteration: int, previous_latent_norm: float
+    ) -> AAPBState:
+        """Choose the extrapolated point Y of the coming step and make the pass at U that it needs."""
+        b = self.momentum * max(0, iteration - 1) / (iteration + 2)
+        change = U - previous
+        uu, ud, dd = square_norm(op, U), inner(op, U, change), square_norm(op, change)
+        distance = bregman_distance(previous_latent_norm, uu, -ud, dd)
+        if self.safeguard and b > 0:
+            # ||W|| at U is known only after the pass, so the pass serves every b.
+            rank = U.shape[1]
+            passed = op.residual_product(U, op.xp.concat([U, change], axis=1))
+            b = self._safeguarded(b, passed.latent_norm, uu, ud, dd, distance)
+            product = passed.product[:, :rank] + b * passed.product[:, rank:]
+            Y = U + b * change
+        else:
+            Y = U + b * change if b > 0 else U
+            passed = op.residual_product(U, Y)
+            product = passed.product
+        gradient = _partial_gradient(op, U, Y, product)
+        return AAPBState(
+            U=U,
+            objective=objective(op, U, passed.latent_loss),
+            gradient_norm=math.sqrt(square_norm(op, gradient + op.alpha * Y)),
+            latent_loss=passed.latent_loss,
+            loss=passed.loss,
+            latent_norm=passed.latent_norm,
+            iteration=iteration,
+            momentum=b,
+            extrapolated=Y,
+            partial_gradient=gradient,
+            bregman_distance=distance,
+        )
+
+    def _safeguarded(
+        self, b: float, latent_norm: float, uu: float, ud: float, dd: float, distance: float
+    ) -> float:
+        """Shrink b until D_psi(U, Y) is small against ``distance``; scalars suffice, as Y = U + b D."""
+        bound = _SAFEGUARD_CONSTANT / (1 + self.step_size) * distance
+        while b > _NEGLIGIBLE_MOMENTUM:
+            extrapolated_square = uu + 2 * b * ud + b * b * dd
+            p, q = -b * (ud + b * dd), b * b * dd
+            if bregman_distance(latent_norm, extrapolated_square, p, q) <= bound:
+                return b
+            b *= _SHRINK
+        return 0.0
+
+
+def bregman_distance(latent_norm: float, bb: float, p: float, q: float) -> float:
+    """Return D_psi(A, B) from ||W||, ||B||^2, p = <B, A - B> and q = ||A - B||^2.
+
+    psi(A) - psi(B) - <grad psi(B), A - B> in this form does not cancel.
+    """
+    return (latent_norm + 3 * bb) * q + 1.5 * (2 * p + q) ** 2
+
+
+def _partial_gradient(op: Operator, U: Any, Y: Any, residual_product: Any) -> Any:
+    """Return grad_Y F(W, Y) = 2 [(Y*s) Y^T Y - W Y] * s, where W = (U*s) U^T + R(U) belongs to U.
+
+    Written with the difference E = Y - U: near a solution the two large products would cancel.
+    """
+    E, s = Y - U, op.signature
+    bracket = (E * s) @ (Y.T @ Y) + (U * s) @ (E.T @ Y) - residual_product
+    return 2 * bracket * s

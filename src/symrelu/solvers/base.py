@@ -1,0 +1,63 @@
+"""What a solver is: a frozen value with ``init`` and ``step``, and a flat state between its steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from symrelu.operators.base import Operator
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a solver stands: arrays and numbers only, so that a file can hold it.
+
+    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` belong to ``U``.
+    """
+
+    U: Any
+    objective: float
+    gradient_norm: float
+    latent_loss: float
+    loss: float
+    latent_norm: float
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """How to move. Hyperparameters only: what evolves is in the state, what is fitted in the operator."""
+
+    def init(self, op: Operator, U0: Any) -> State:
+        """Evaluate at the starting factor."""
+
+    def step(self, op: Operator, state: State) -> State:
+        """Move once and evaluate at the new factor."""
+
+
+def inner(op: Operator, A: Any, B: Any) -> float:
+    """Return <A, B>, summed in float64."""
+    return float(op.xp.sum(A * B, dtype=op.xp.float64))
+
+
+def square_norm(op: Operator, A: Any) -> float:
+    """Return ||A||_F^2, summed in float64."""
+    return inner(op, A, A)
+
+
+def objective(op: Operator, U: Any, latent_loss: float) -> float:
+    """Return latent_loss + alpha / 2 ||U||^2."""
+    return latent_loss + op.alpha / 2 * square_norm(op, U)
+
+
+def check_range(
+    owner: str, name: str, value: Any, low: float, high: float, *, low_included: bool = True
+) -> None:
+    """Raise unless a hyperparameter is a number between ``low`` and ``high``."""
+    end = "]" if math.isfinite(high) else ")"
+    interval = f"{'[' if low_included else '('}{low:g}, {high:g}{end}"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{owner}({name}=...) must be a number in {interval}, got {value!r}.")
+    above = low <= value if low_included else low < value
+    if not (above and value <= high and math.isfinite(value)):
+        raise ValueError(f"{owner}({name}=...) must be in {interval}, got {value!r}.")

@@ -1,0 +1,316 @@
+"""The only judge of what users pass in. Every message says what was required, what came, what to do."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.kernels.tiles import TILE
+
+# Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
+_SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+
+# Largest entries outside 4^-8 .. 4^8 are brought to order one before a fit.
+_SAFE_EXPONENT = 8
+
+
+def check_similarity(M: Any, name: str = "M") -> Any:
+    """Return M as a canonical csr_array or a C-contiguous ndarray, in float32 or float64.
+
+    Integers and booleans become float64. Asymmetry at the level of rounding is averaged away. Nothing
+    that was passed in is changed; a dense array that is fine already is returned as it is.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative, symmetric, finite, with at least one positive entry.
+    name : str, default="M"
+        What the messages call it.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    """
+    _reject_foreign_objects(M, name)
+    M = _to_float_csr(M, name) if sparse.issparse(M) else _to_float_array(M, name)
+    _check_values(M, name)
+    M = _check_symmetric(M, name)
+    if not (M.nnz if sparse.issparse(M) else M.any()):
+        raise ValueError(f"{name} must have a positive entry, but all are zero: there is nothing to fit.")
+    return M
+
+
+def _reject_foreign_objects(M: Any, name: str) -> None:
+    if hasattr(M, "adjacency") and hasattr(M, "nodes") and hasattr(M, "edges"):
+        raise TypeError(
+            f"{name} must be a matrix, got a networkx {type(M).__name__}. "
+            "Pass symrelu.graphs.from_networkx(graph)."
+        )
+    if isinstance(M, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} must be a plain array, got a masked array. "
+            "Pass M.filled(0) and mask=M.mask: masked entries are then unknown, not zero."
+        )
+
+
+def _check_dtype(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
+    """Return the floating type to work in."""
+    if dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex entries ({dtype}). Pass its modulus or real part.")
+    if dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers, got entries of type {dtype}. Convert them to float first.")
+    return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be a square matrix, got {len(shape)} dimension(s), shape {shape}.")
+    if shape[0] != shape[1]:
+        raise ValueError(
+            f"{name} must be square (similarities of n items with each other), got shape {shape}. "
+            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(X)."
+        )
+    if shape[0] == 0:
+        raise ValueError(f"{name} must have at least one row, got an empty matrix of shape {shape}.")
+
+
+def _to_float_csr(M: Any, name: str) -> Any:
+    _check_shape(M.shape, name)
+    dtype = _check_dtype(M.dtype, name)
+    csr = M.tocsr()
+    # A new object over the same buffers: its format flags are computed, not inherited.
+    csr = sparse.csr_array((csr.data.astype(dtype, copy=False), csr.indices, csr.indptr), shape=csr.shape)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a well-formed sparse matrix: {error}.") from error
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return _without_stored_zeros(csr)
+
+
+def _without_stored_zeros(csr: Any) -> Any:
+    if csr.data.all():
+        return csr
+    csr = csr.copy()
+    csr.eliminate_zeros()
+    return csr
+
+
+def _to_float_array(M: Any, name: str) -> np.ndarray:
+    try:
+        array = np.asarray(M)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a square matrix, got rows of different lengths.") from error
+    if array.dtype.kind == "O":
+        raise TypeError(
+            f"{name} must hold numbers, got an object array (of {type(M).__name__}). "
+            "Convert it with numpy.asarray(M, dtype=float)."
+        )
+    dtype = _check_dtype(array.dtype, name)
+    _check_shape(array.shape, name)
+    if array.flags.f_contiguous and not array.flags.c_contiguous:
+        array = array.T  # the same matrix, since it is checked to be symmetric below
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        _check_memory(array.shape, dtype, name)
+        array = np.ascontiguousarray(array, dtype=dtype)
+    return array
+
+
+def _check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    needed = math.prod(shape) * dtype.itemsize
+    available = _available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{name} is a dense {shape[0]} x {shape[1]} array and needs {needed / 1e9:.1f} GB as {dtype}; "
+            f"{available / 1e9:.1f} GB are available. Pass a scipy.sparse matrix: it is never made dense."
+        )
+
+
+def _available_memory() -> int | None:
+    """Return the free physical memory in bytes, or None where the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _check_values(M: Any, name: str) -> None:
+    for bad, requirement, advice in (
+        (np.isnan, "must not contain NaN", "Put 0 there and mark the entries as unknown with mask=."),
+        (np.isinf, "must be finite, without infinity", "Put a finite number there."),
+        (np.signbit, "must be nonnegative", "Clip it at 0 if that is meant; shift or square it otherwise."),
+    ):
+        place = _first(M, bad)
+        if place is not None:
+            i, j, value = place
+            raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice}")
+
+
+def _first(M: Any, bad: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of an entry for which ``bad`` holds and which is not -0.0."""
+    if sparse.issparse(M):
+        hits = np.flatnonzero(bad(M.data) & (M.data != 0))
+        if hits.size == 0:
+            return None
+        row = int(np.searchsorted(M.indptr, hits[0], side="right")) - 1
+        return row, int(M.indices[hits[0]]), float(M.data[hits[0]])
+    for start in range(0, len(M), TILE):
+        rows = M[start : start + TILE]
+        places = np.argwhere(bad(rows) & (rows != 0))
+        if places.size:
+            i, j = (int(k) for k in places[0])
+            return start + i, j, float(rows[i, j])
+    return None
+
+
+def _check_symmetric(M: Any, name: str) -> Any:
+    worst, i, j, largest = _asymmetry(M)
+    if worst == 0:
+        return M
+    if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
+        raise ValueError(
+            f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
+            f"Pass ({name} + {name}.T) / 2 if that is meant."
+        )
+    half = M.dtype.type(0.5)
+    average = half * M + half * M.T
+    return _without_stored_zeros(sparse.csr_array(average)) if sparse.issparse(M) else average
+
+
+def _asymmetry(M: Any) -> tuple[float, int, int, float]:
+    """Return the largest |M - M.T|, where it is, and the largest entry."""
+    if sparse.issparse(M):
+        difference = abs(M - M.T).tocoo()
+        if difference.nnz == 0:
+            return 0.0, 0, 0, float(M.data.max(initial=0))
+        k = int(difference.data.argmax())
+        rows, cols = difference.coords
+        return float(difference.data[k]), int(rows[k]), int(cols[k]), float(M.data.max(initial=0))
+    worst, place, largest = 0.0, (0, 0), 0.0
+    for i in range(0, len(M), TILE):
+        largest = max(largest, float(M[i : i + TILE].max()))
+        for j in range(i, len(M), TILE):
+            gap = np.abs(M[i : i + TILE, j : j + TILE] - M[j : j + TILE, i : i + TILE].T)
+            if gap.max() > worst:
+                row, col = divmod(int(gap.argmax()), gap.shape[1])
+                worst, place = float(gap[row, col]), (i + row, j + col)
+    return worst, *place, largest
+
+
+def check_mask(mask: Any | None, n: int) -> Any | None:
+    """Return the mask of unknown entries as a csr_array or ndarray of bool, or None."""
+    if mask is None:
+        return None
+    if not sparse.issparse(mask):
+        mask = np.asarray(mask)
+    if mask.dtype != bool:
+        raise TypeError(f"mask must be boolean (True = unknown), got entries of type {mask.dtype}.")
+    if mask.shape != (n, n):
+        raise ValueError(f"mask must have the shape of M, {(n, n)}, got {mask.shape}.")
+    if sparse.issparse(mask):
+        mask = sparse.csr_array(mask, copy=True)
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+        one_sided = (mask != mask.T).tocoo()
+    else:
+        one_sided = sparse.coo_array(mask != mask.T)
+    if one_sided.nnz:
+        i, j = (int(index[0]) for index in one_sided.coords)
+        raise ValueError(
+            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is unknown. "
+            "Pass mask | mask.T (or mask + mask.T if sparse)."
+        )
+    return mask
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None, note: str = "") -> int:
+    """Return an integer parameter, or raise with its bounds."""
+    bounds = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+    message = f"{name} must be {bounds}{note}, got {value!r}."
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(message)
+    number = int(value)
+    if number < low or (high is not None and number > high):
+        raise ValueError(message)
+    return number
+
+
+def check_number(
+    name: str, value: Any, low: float = 0.0, high: float = math.inf, *, low_included: bool = True
+) -> float:
+    """Return a finite real parameter, or raise with its bounds."""
+    if low == 0 and high == math.inf:
+        bounds = "a finite number >= 0" if low_included else "a finite number > 0"
+    else:
+        bounds = f"a number in {'[' if low_included else '('}{low:g}, {high:g}]"
+    message = f"{name} must be {bounds}, got {value!r}."
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    value = float(value)
+    if not math.isfinite(value) or value > high or not (low <= value if low_included else low < value):
+        raise ValueError(message)
+    return value
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return a parameter that is one of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+    return value
+
+
+def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a starting factor given as an array."""
+    try:
+        U0 = np.array(init, dtype=dtype, order="C")  # a copy: the caller keeps his own
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"init must be a name or an array of numbers, got {type(init).__name__}.") from error
+    if U0.shape != (n, rank):
+        raise ValueError(f"init must have shape (n, rank) = {(n, rank)}, got {U0.shape}.")
+    if not np.isfinite(U0).all():
+        raise ValueError("init must be finite, got NaN or infinity in the starting factor.")
+    if not U0.any():
+        raise ValueError("init must not be zero everywhere: U = 0 is a stationary point, no step leaves it.")
+    return U0
+
+
+def check_callback(callback: Any) -> Any:
+    """Return a callback, which must be callable or None."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable or None, got {type(callback).__name__}.")
+    return callback
+
+
+def scale_exponent(M: Any) -> int:
+    """Return k such that M / 4^k has entries of order one; 0 where M is fine as it is."""
+    largest = float(M.data.max() if sparse.issparse(M) else max(row.max() for row in M))
+    k = math.floor((math.frexp(largest)[1] - 1) / 2)
+    return k if abs(k) > _SAFE_EXPONENT else 0
+
+
+def scaled(M: Any, k: int) -> Any:
+    """Return M / 4^k, exactly; entries that would vanish keep the smallest positive value."""
+    if k == 0:
+        return M
+    if sparse.issparse(M):
+        return sparse.csr_array((_scaled_values(M.data, k), M.indices, M.indptr), shape=M.shape)
+    return _scaled_values(M, k)
+
+
+def _scaled_values(values: np.ndarray, k: int) -> np.ndarray:
+    result = np.ldexp(values, -2 * k)
+    vanished = (result == 0) & (values > 0)
+    result[vanished] = np.finfo(values.dtype).smallest_subnormal
+    return result
