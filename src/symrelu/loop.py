@@ -140,7 +140,8 @@ class _Journey:
     def advance(self, move: Callable[[], State]) -> Status | None:
         """Make one timed move, record it and say whether it was the last one."""
         start = time.perf_counter()
-        state = move()
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # noticed below
+            state = move()
         self.seconds += time.perf_counter() - start
         self.moved = math.isfinite(state.objective) and bool(self.op.xp.isfinite(state.U).all())
         if not self.moved:

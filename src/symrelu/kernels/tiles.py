@@ -179,20 +179,24 @@ def stream(
     sums = np.zeros((row_blocks, len(Sums._fields)))
     sharing = row_blocks >= _MIN_BLOCKS_TO_SHARE
     workers = min(blas_threads(), row_blocks) if sharing else 1
-    scratch = [np.empty(tile * tile, A.dtype) for _ in range(workers)]
+    scratch = [np.empty(min(tile, len(A)) * min(tile, len(B)), A.dtype) for _ in range(workers)]
+
+    def visit(worker: int, i: int, j: int) -> None:
+        I, J = slice(i * tile, (i + 1) * tile), slice(j * tile, (j + 1) * tile)
+        rows, cols = A[I], B[J]
+        E = scratch[worker][: len(rows) * len(cols)].reshape(len(rows), len(cols))
+        np.matmul(rows, cols.T, out=E)
+        mirrored = symmetric and i != j
+        sums[i] += np.multiply(excess(E, i, j), 2.0 if mirrored else 1.0)
+        if out is not None and V is not None:
+            out[I] += E @ V[J]
+            if mirrored:
+                out[J] += E.T @ V[I]
 
     def work(worker: int, tiles: Sequence[tuple[int, int]]) -> None:
-        for i, j in tiles:
-            I, J = slice(i * tile, (i + 1) * tile), slice(j * tile, (j + 1) * tile)
-            rows, cols = A[I], B[J]
-            E = scratch[worker][: len(rows) * len(cols)].reshape(len(rows), len(cols))
-            np.matmul(rows, cols.T, out=E)
-            mirrored = symmetric and i != j
-            sums[i] += np.multiply(excess(E, i, j), 2.0 if mirrored else 1.0)
-            if out is not None and V is not None:
-                out[I] += E @ V[J]
-                if mirrored:
-                    out[J] += E.T @ V[I]
+        with np.errstate(over="ignore", invalid="ignore"):  # the sums tell of what is not finite
+            for i, j in tiles:
+                visit(worker, i, j)
 
     rounds = _symmetric_rounds(row_blocks) if symmetric else _rounds(row_blocks, column_blocks)
     run_rounds(rounds, work, workers)

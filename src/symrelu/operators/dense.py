@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.tiles import TILE, dense_excess
+from symrelu.kernels.tiles import dense_excess
 from symrelu.operators.tiled import TiledOperator
 
 # M is nonnegative, so that a negative number can stand for "unknown".
@@ -24,7 +24,7 @@ class DenseOperator(TiledOperator):
     unknown : csr_array of bool, ndarray of bool, or None
         True where the entry is unknown.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
     """
 
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
@@ -33,9 +33,8 @@ class DenseOperator(TiledOperator):
         super().__init__(n=len(M), dtype=M.dtype, norm=sum(observed_squares) ** 0.5, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
-        return np.concatenate(
-            [np.maximum(0, self._coded[start : start + TILE]) @ V for start in range(0, self.n, TILE)]
-        )
+        starts = range(0, self.n, self.tile)
+        return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
 
     def frozen(self, U: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Return V -> R(U) V. M came dense, so R may be kept: each V then costs one product."""
@@ -50,7 +49,8 @@ class DenseOperator(TiledOperator):
         return product
 
     def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
-        return dense_excess(tile, self._coded, i * TILE, j * TILE, self.dtype.type(self.zero_weight))
+        zero_weight = self.dtype.type(self.zero_weight)
+        return dense_excess(tile, self._coded, i * self.tile, j * self.tile, zero_weight)
 
 
 def _code(M: np.ndarray, unknown: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.tiles import pack_entries, sparse_excess
+from symrelu.kernels.tiles import TILE, PackedEntries, pack_entries, sparse_excess
 from symrelu.operators.tiled import TiledOperator
 
 
@@ -20,19 +20,21 @@ class SparseOperator(TiledOperator):
         Canonical (sorted, no duplicates), its stored entries positive.
     unknown : csr_array of bool, or None
         True where the entry is unknown.
+    tile : int
+        Side length of the tiles.
     **settings
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
     """
 
-    def __init__(self, M: Any, unknown: Any | None = None, **settings: Any) -> None:
+    def __init__(self, M: Any, unknown: Any | None = None, *, tile: int = TILE, **settings: Any) -> None:
         if unknown is not None:
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()
         self._M = M
-        self._support = _pack(M)
-        self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown)
+        self._support = _pack(M, tile)
+        self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown, tile)
         norm = float(np.linalg.norm(M.data.astype(np.float64, copy=False)))
-        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, **settings)
+        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, tile=tile, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
@@ -44,7 +46,7 @@ class SparseOperator(TiledOperator):
         return sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight)
 
 
-def _pack(matrix: Any) -> Any:
+def _pack(matrix: Any, tile: int) -> PackedEntries:
     entries = matrix.tocoo()
     rows, cols = entries.coords
-    return pack_entries(rows, cols, entries.data, matrix.shape, symmetric=True)
+    return pack_entries(rows, cols, entries.data, matrix.shape, symmetric=True, tile=tile)

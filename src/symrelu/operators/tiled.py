@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +13,26 @@ from symrelu.operators.base import Evaluation, Operator
 
 
 class TiledOperator(Operator):
-    """An operator that knows how to turn one tile of X into its excess, X - W."""
+    """An operator that knows how to turn one tile of X into its excess, X - W.
+
+    Parameters
+    ----------
+    tile : int
+        Side length of the tiles.
+    **problem
+        Passed on to :class:`~symrelu.operators.base.Operator`.
+    """
+
+    def __init__(self, *, tile: int = TILE, **problem: Any) -> None:
+        super().__init__(**problem)
+        self.tile = tile
 
     @abstractmethod
     def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
         """Overwrite tile (i, j) of X by its excess and return its sums of squares."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True)
+        excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True, tile=self.tile)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return self._evaluation(product, sums)
 
@@ -38,5 +51,5 @@ class TiledOperator(Operator):
         )
 
     def warm_up(self) -> None:
-        side = min(TILE, self.n)
+        side = min(self.tile, self.n)
         self._excess(np.zeros((side, side), self.dtype), 0, 0)

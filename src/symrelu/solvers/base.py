@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -56,7 +57,7 @@ def check_range(
     """Raise unless a hyperparameter is a number between ``low`` and ``high``."""
     end = "]" if math.isfinite(high) else ")"
     interval = f"{'[' if low_included else '('}{low:g}, {high:g}{end}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}({name}=...) must be a number in {interval}, got {value!r}.")
     above = low <= value if low_included else low < value
     if not (above and value <= high and math.isfinite(value)):

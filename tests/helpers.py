@@ -1,0 +1,145 @@
+"""Tables of operators, problems and solvers, and the inputs that hypothesis draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import sparse
+
+from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator
+from symrelu.solvers import AAPB
+
+PAPER_EXAMPLE = np.array(
+    [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
+)
+PAPER_FACTOR = np.array([[1, -1, 1, -2, 0], [3, -2, 0, 3, -2]], dtype=float).T
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A matrix with everything an operator can be told about it."""
+
+    M: np.ndarray
+    unknown: np.ndarray  # bool
+    signature: np.ndarray
+    alpha: float = 0.0
+    zero_weight: float = 1.0
+
+    @property
+    def n(self) -> int:
+        return len(self.M)
+
+    @property
+    def rank(self) -> int:
+        return len(self.signature)
+
+    def settings(self) -> dict[str, Any]:
+        return {"signature": self.signature, "alpha": self.alpha, "zero_weight": self.zero_weight}
+
+    def astype(self, dtype: Any) -> Problem:
+        return Problem(self.M.astype(dtype), self.unknown, self.signature, self.alpha, self.zero_weight)
+
+
+def reference(problem: Problem) -> Operator:
+    return ReferenceOperator(problem.M, ~problem.unknown, **problem.settings())
+
+
+def dense(problem: Problem, **tile: int) -> Operator:
+    unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
+    return DenseOperator(np.ascontiguousarray(problem.M), unknown, **problem.settings(), **tile)
+
+
+def sparse_(problem: Problem, **tile: int) -> Operator:
+    unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
+    return SparseOperator(sparse.csr_array(problem.M), unknown, **problem.settings(), **tile)
+
+
+# Tiles of 5 cut a matrix of 40 rows into 36 tiles that threads share, with an odd one at the border.
+OPERATORS = {
+    "reference": reference,
+    "dense": dense,
+    "sparse": sparse_,
+    "dense in small tiles": lambda problem: dense(problem, tile=5),
+    "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
+}
+
+SOLVERS = {
+    "AAPB": AAPB(),
+    "AAPB, step 10": AAPB(step_size=10),
+    "APB": AAPB(momentum=0.0),
+    "AAPB, safeguarded": AAPB(safeguard=True),
+}
+MONOTONE = {"APB"}
+
+
+def random_problem(
+    seed: int,
+    n: int = 30,
+    rank: int = 4,
+    *,
+    density: float = 0.3,
+    n_negative: int = 0,
+    masked: float = 0.0,
+    ignore_diagonal: bool = False,
+    alpha: float = 0.0,
+    zero_weight: float = 1.0,
+) -> Problem:
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((n, rank + 2))
+    gram = factor @ factor.T + 0.3 * np.triu(rng.standard_normal((n, n)))
+    gram = np.triu(gram) + np.triu(gram, 1).T
+    M = np.maximum(0, gram - np.quantile(gram, 1 - density))
+    M[0, 0] = 1.0
+    unknown = rng.random((n, n)) < masked
+    unknown = np.triu(unknown) | np.triu(unknown).T
+    unknown |= np.eye(n, dtype=bool) & ignore_diagonal
+    signature = np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
+    return Problem(M, unknown, signature, alpha, zero_weight)
+
+
+PROBLEMS = {
+    "plain": random_problem(0),
+    "dense data": random_problem(1, density=1.0),
+    "alpha": random_problem(2, alpha=0.3),
+    "mask": random_problem(3, masked=0.2),
+    "diagonal ignored": random_problem(4, ignore_diagonal=True),
+    "signed": random_problem(5, n_negative=1),
+    "zeros weighted": random_problem(6, zero_weight=0.2),
+    "everything": random_problem(7, n_negative=2, masked=0.1, ignore_diagonal=True, alpha=0.1, zero_weight=0.5),
+}
+
+
+@st.composite
+def problems(draw: Any, max_n: int = 24) -> Problem:
+    """Draw a problem of any density, mask, diagonal policy, signature and weights."""
+    n = draw(st.integers(1, max_n))
+    rank = draw(st.integers(1, min(n, 6)))
+    problem = random_problem(
+        draw(st.integers(0, 2**32 - 1)),
+        n,
+        rank,
+        density=draw(st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0])),
+        n_negative=draw(st.integers(0, rank)),
+        masked=draw(st.sampled_from([0.0, 0.1, 0.6, 1.0])),
+        ignore_diagonal=draw(st.booleans()),
+        alpha=draw(st.sampled_from([0.0, 0.5])),
+        zero_weight=draw(st.sampled_from([1.0, 0.5, 0.01])),
+    )
+    scale = 4.0 ** draw(st.integers(-6, 6))
+    return Problem(problem.M * scale, problem.unknown, problem.signature, problem.alpha, problem.zero_weight)
+
+
+def factor(problem: Problem, seed: int = 0, columns: int | None = None) -> np.ndarray:
+    """Return a random factor, or V of that many columns, of the size that suits the problem."""
+    rng = np.random.default_rng([seed, problem.n])
+    U = rng.standard_normal((problem.n, columns or problem.rank))
+    return (U * np.sqrt(problem.M.max() / (columns or problem.rank))).astype(problem.M.dtype)
+
+
+def start(problem: Problem, seed: int = 0) -> np.ndarray:
+    """Return a random factor with ||U U^T|| = ||M||, as a fit starts from."""
+    U = np.random.default_rng(seed).standard_normal((problem.n, problem.rank))
+    return U * np.sqrt(np.linalg.norm(problem.M) / np.linalg.norm(U.T @ U))
