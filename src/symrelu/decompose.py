@@ -11,7 +11,7 @@ from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
-from symrelu.start import start
+from symrelu.start import check_init, random_generator, start
 from symrelu.validation import (
     check_callback,
     check_choice,
@@ -120,13 +120,17 @@ def decompose(
     M = check_similarity(M)
     n = M.shape[0]
     mask = check_mask(mask, n)
-    signature = _signature(check_integer("rank", rank, 1, n, note=" (the size of M)"), n_negative)
+    rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
+    signature = _signature(rank, n_negative)
+    init = check_init(init, n, rank, M.dtype)
+    random_generator(random_state)
 
     exponent = scale_exponent(M)
+    scaled_alpha = _scaled_alpha(alpha, exponent)
     op = as_operator(
         scaled(M, exponent),
         signature,
-        alpha=_scaled_alpha(alpha, exponent),
+        alpha=scaled_alpha,
         zero_weight=zero_weight,
         diagonal=diagonal,
         mask=mask,
@@ -134,9 +138,7 @@ def decompose(
     )
     if op.norm == 0:
         raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
-    U0 = start(op, init, random_state)
-    if not isinstance(init, str):
-        U0 = np.ldexp(U0, -exponent)
+    U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
     return run(op, solver, U0, limits, callback=callback, exponent=exponent)
 
 

@@ -54,14 +54,15 @@ def write_aside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
 def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
     """Open an npz file without unpickling anything, with an error that names the file."""
     _check_readable(Path(path))
-    try:
-        content = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a readable npz file (damaged or cut short?): {error}") from error
-    if not isinstance(content, np.lib.npyio.NpzFile):
-        raise ValueError(f"{path} is a single npy array, not an npz archive.")
-    with content:
-        yield content
+    with open(path, "rb") as file:  # numpy would leave a damaged file open
+        try:
+            content = np.load(file, allow_pickle=False)
+        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a readable npz file (damaged or cut short?): {error}") from error
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            raise ValueError(f"{path} is a single npy array, not an npz archive.")
+        with content:
+            yield content
 
 
 def read_matrix(path: str | PathLike[str]) -> Any:

@@ -29,6 +29,11 @@ def random_generator(random_state: Any) -> Any:
         ) from error
 
 
+def check_init(init: Any, n: int, rank: int, dtype: Any) -> Any:
+    """Return the name of a start, or a starting factor as an array of its own."""
+    return check_choice("init", init, STARTS) if isinstance(init, str) else check_start(init, n, rank, dtype)
+
+
 def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     """Return a starting factor for ``op``.
 
@@ -36,6 +41,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     ----------
     op : Operator
     init : {"random", "spectral"} or array-like of shape (n, rank)
+        An array is in the units of the operator.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -43,9 +49,9 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     U0 : ndarray of shape (n, rank)
     """
     rng = random_generator(_own_stream(random_state))
+    init = check_init(init, op.n, op.rank, op.dtype)
     if not isinstance(init, str):
-        return check_start(init, op.n, op.rank, op.dtype)
-    check_choice("init", init, STARTS)
+        return init
     U0 = random_start(op, rng) if init == "random" else spectral_start(op, rng)
     return np.ascontiguousarray(U0, dtype=op.dtype)
 

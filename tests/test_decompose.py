@@ -1,0 +1,163 @@
+"""decompose as users call it."""
+
+import numpy as np
+import pytest
+from helpers import PAPER_EXAMPLE, PAPER_FACTOR, random_problem
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from symrelu import AAPB, Status, decompose, metrics
+from symrelu.datasets import make_relu_gram
+
+
+def test_paper_example_is_what_the_paper_says():
+    assert np.linalg.matrix_rank(PAPER_EXAMPLE) == 5
+    assert_array_equal(PAPER_EXAMPLE, np.maximum(0, PAPER_FACTOR @ PAPER_FACTOR.T))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(10))
+def test_paper_example_has_rank_two(kind, seed):
+    solution = decompose(kind(PAPER_EXAMPLE), 2, random_state=seed)
+    assert solution.status is Status.TOLERANCE
+    assert solution.relative_error <= 1e-4
+    gram = solution.U @ solution.U.T
+    assert_allclose(np.maximum(0, gram), PAPER_EXAMPLE, atol=2e-3)
+
+
+@pytest.mark.parametrize("backend", ["dense", "sparse", "reference"])
+def test_backends_agree(backend):
+    M, _ = make_relu_gram(60, 4, shift=0.02, random_state=0)
+    expected = decompose(M, 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore")
+    actual = decompose(M, 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore", backend=backend)
+    assert_allclose(actual.U, expected.U, rtol=1e-8, atol=1e-8)
+    sparse_input = decompose(
+        sparse.csr_array(M), 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore", backend=backend
+    )
+    assert_allclose(sparse_input.U, expected.U, rtol=1e-8, atol=1e-8)
+
+
+def test_reported_errors_are_true():
+    problem = random_problem(0, n=40, masked=0.2)
+    solution = decompose(
+        problem.M, 4, mask=problem.unknown, diagonal="ignore", n_negative=1, random_state=0, max_iter=50
+    )
+    observed = ~problem.unknown & ~np.eye(40, dtype=bool)
+    X = (solution.U * solution.signature) @ solution.U.T
+    error = np.linalg.norm((problem.M - np.maximum(0, X))[observed])
+    assert_allclose(solution.relative_error, error / np.linalg.norm(problem.M[observed]))
+    assert_allclose(solution.norm, np.linalg.norm(problem.M[observed]))
+    assert solution.signature.tolist() == [1, 1, 1, -1]
+    again = metrics.relative_error(
+        problem.M, solution.U, solution.signature, mask=problem.unknown, diagonal="ignore"
+    )
+    assert_allclose(again, solution.relative_error)
+
+
+def test_unknown_entries_do_not_matter_and_zeros_do():
+    problem = random_problem(1, n=30, masked=0.3)
+    other = np.where(problem.unknown, 7.0, problem.M)
+    fits = [decompose(M, 3, mask=problem.unknown, random_state=0, max_iter=30) for M in (problem.M, other)]
+    assert_allclose(fits[0].U, fits[1].U, rtol=1e-9, atol=1e-9)
+    assert abs(decompose(problem.M, 3, random_state=0, max_iter=30).U - fits[0].U).max() > 1e-3
+
+
+def test_sparse_mask_equals_dense_mask():
+    problem = random_problem(2, n=30, masked=0.3)
+    dense = decompose(problem.M, 3, mask=problem.unknown, random_state=0, max_iter=20)
+    other = decompose(
+        sparse.csr_array(problem.M), 3, mask=sparse.coo_array(problem.unknown), random_state=0, max_iter=20
+    )
+    assert_allclose(other.U, dense.U, rtol=1e-9, atol=1e-9)
+
+
+def test_same_seed_same_bits():
+    M, _ = make_relu_gram(50, 3, random_state=0)
+    first, second = (decompose(M, 3, random_state=5, max_iter=30) for _ in range(2))
+    assert_array_equal(first.U, second.U)
+    assert abs(decompose(M, 3, random_state=6, max_iter=30).U - first.U).max() > 1e-3
+
+
+def test_same_answer_on_one_and_two_threads():
+    M, _ = make_relu_gram(2000, 3, shift=0.05, random_state=0)
+    fits = []
+    for threads in (1, 2):
+        with threadpool_limits(limits=threads, user_api="blas"):
+            fits.append(decompose(M, 3, random_state=0, max_iter=10))
+    assert_allclose(fits[0].U, fits[1].U, rtol=1e-10, atol=1e-10 * abs(fits[0].U).max())
+
+
+def test_permutation_of_items_with_the_start():
+    M, _ = make_relu_gram(40, 3, shift=0.05, random_state=0)
+    U0 = np.random.default_rng(0).standard_normal((40, 3))
+    order = np.random.default_rng(1).permutation(40)
+    plain = decompose(M, 3, init=U0, max_iter=50)
+    other = decompose(M[np.ix_(order, order)], 3, init=U0[order], max_iter=50)
+    assert_allclose(other.U, plain.U[order], rtol=1e-8, atol=1e-8)
+
+
+def test_continues_from_an_array():
+    M, _ = make_relu_gram(60, 4, random_state=0)
+    first = decompose(M, 4, random_state=0, max_iter=50)
+    second = decompose(M, 4, init=first.U, max_iter=50)
+    assert_allclose(second.history.objective[0], first.objective, rtol=1e-12)
+    assert second.objective <= first.objective
+
+
+def test_start_array_is_in_the_units_of_the_matrix():
+    M, U = make_relu_gram(30, 3, random_state=0)
+    for exponent in (0, 60):
+        solution = decompose(np.ldexp(M, 2 * exponent), 3, init=np.ldexp(U, exponent))
+        assert solution.n_iter == 0
+        assert solution.status is Status.TOLERANCE
+
+
+def test_callback_is_in_the_units_of_the_matrix():
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    seen = []
+    solution = decompose(
+        np.ldexp(M, 120), 3, random_state=0, max_iter=3, callback=lambda progress: seen.append(progress)
+    )
+    assert_array_equal(seen[-1].U, solution.U)
+    assert seen[-1].record.objective == solution.history.objective[-1]
+    assert seen[-1].limits.max_iter == 3
+
+
+def test_rank_larger_than_needed_does_not_diverge():
+    M, _ = make_relu_gram(40, 3, random_state=0)
+    for rank in (5, 40):
+        solution = decompose(M, rank, random_state=0, max_iter=300)
+        assert solution.relative_error < 0.05
+
+
+def test_isolated_nodes_get_zero_rows():
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    M[7] = M[:, 7] = 0
+    solution = decompose(sparse.csr_array(M), 4, random_state=0, max_iter=2000)
+    assert np.linalg.norm(solution.U[7]) < 5e-2 * np.linalg.norm(solution.U, axis=1).mean()
+
+
+def test_negative_columns_lower_the_error_of_a_shifted_matrix():
+    M, _ = make_relu_gram(100, 3, shift=0.1, random_state=0)
+    plain = decompose(M, 4, init="spectral", random_state=0, max_iter=500, solver=AAPB(step_size=5))
+    signed = decompose(
+        M, 4, init="spectral", n_negative=1, random_state=0, max_iter=500, solver=AAPB(step_size=5)
+    )
+    assert signed.relative_error < 0.5 * plain.relative_error
+
+
+def test_zero_weight_trades_zeros_for_the_support():
+    M, _ = make_relu_gram(60, 4, shift=0.1, random_state=0)
+    errors = []
+    for weight in (1.0, 0.05):
+        solution = decompose(M, 3, zero_weight=weight, random_state=0, max_iter=300)
+        errors.append(np.linalg.norm((M - np.maximum(0, solution.U @ solution.U.T))[M > 0]))
+    assert errors[1] < errors[0]
+
+
+def test_alpha_shrinks_the_factor():
+    M, _ = make_relu_gram(40, 3, random_state=0)
+    norms = [np.linalg.norm(decompose(M, 3, alpha=alpha, random_state=0).U) for alpha in (0.0, 10.0, 1e4)]
+    assert norms[0] > norms[1] > norms[2]
+    assert norms[2] < 1e-3 * norms[0]

@@ -1,0 +1,222 @@
+"""The loop: stopping tests, limits, history, callbacks, accidents."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, start
+from numpy.testing import assert_allclose, assert_array_equal
+
+from symrelu.loop import Limits, run
+from symrelu.solution import Status
+from symrelu.solvers import AAPB, State
+
+NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
+
+
+def problem_and_start(label="plain"):
+    problem = PROBLEMS[label]
+    return OPERATORS["sparse"](problem), start(problem)
+
+
+def planted():
+    problem = Problem(PAPER_EXAMPLE, np.zeros((5, 5), bool), np.ones(2))
+    return OPERATORS["dense"](problem), start(problem, 0)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A solver whose objectives and factors are given beforehand."""
+
+    objectives: tuple[float, ...]
+    stop_at: int = -1
+    error: type[BaseException] = KeyboardInterrupt
+    nan_factor_at: int = -1
+
+    def init(self, op, U0):
+        return self._state(0, U0)
+
+    def step(self, op, state):
+        k = int(state.gradient_norm) + 1
+        if k == self.stop_at:
+            raise self.error
+        return self._state(k, state.U)
+
+    def _state(self, k, U):
+        value = self.objectives[min(k, len(self.objectives) - 1)]
+        factor = np.full_like(U, np.nan) if k == self.nan_factor_at else np.full_like(U, float(k))
+        return State(factor, value, float(k), value, value, 1.0)
+
+
+def test_stops_at_tol():
+    op, U0 = planted()
+    solution = run(op, AAPB(), U0, Limits(max_iter=3000))
+    assert solution.status is Status.TOLERANCE
+    assert solution.converged
+    assert solution.relative_error <= 1e-4
+    assert solution.history.relative_error[-2] > 1e-4
+
+
+def test_stops_at_gtol_and_the_condition_holds():
+    op, U0 = problem_and_start("alpha")
+    solution = run(op, AAPB(momentum=0.0), U0, Limits(tol=0, gtol=1e-3, ftol=0, max_iter=5000))
+    assert solution.status is Status.GRADIENT
+    U = solution.U
+    gradient = -2 * op.residual_product(U, U).product * op.signature + op.alpha * U
+    assert np.linalg.norm(gradient) <= 1e-3 * (2 * op.norm + op.alpha) * np.linalg.norm(U) * (1 + 1e-12)
+
+
+def test_stops_on_a_plateau_but_not_while_momentum_climbs():
+    op, U0 = problem_and_start()
+    limits = Limits(tol=0, gtol=0, ftol=1e-3, max_iter=100)
+    flat = run(op, Scripted((2.0, *[1.0] * 30)), U0, limits)
+    assert flat.status is Status.PLATEAU
+    assert flat.n_iter == 21
+    climbing = run(op, Scripted(tuple(1 + 0.01 * k for k in range(101))), U0, limits)
+    assert climbing.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize("max_iter", [1, 7])
+def test_stops_at_max_iter(max_iter):
+    op, U0 = problem_and_start()
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=max_iter))
+    assert solution.status is Status.MAX_ITER
+    assert solution.n_iter == max_iter
+    assert not solution.converged
+    assert len(solution.history) == max_iter + 1
+
+
+def test_stops_at_max_time():
+    op, U0 = problem_and_start()
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=10**9, max_time=0.05))
+    assert solution.status is Status.MAX_TIME
+    assert solution.history.seconds[-1] >= 0.05
+    assert solution.history.seconds[-2] < 0.05
+
+
+def test_returns_the_best_factor_by_objective():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 1.0, 3.0, 4.0)), U0, Limits(**NO_TESTS, max_iter=3))
+    assert (solution.U == 1.0).all()
+    assert solution.objective == 1.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_non_finite_objective_ends_with_the_last_finite_factor(bad):
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 4.0, bad)), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert (solution.U == 1.0).all()
+    assert solution.n_iter == 1
+
+
+def test_non_finite_factor_is_noticed_though_the_objective_is_finite():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 4.0, 3.0), nan_factor_at=2), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert (solution.U == 1.0).all()
+
+
+def test_divergence_is_reported_without_warnings():
+    op, U0 = problem_and_start("dense data")
+    solution = run(op, AAPB(step_size=1000.0), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert np.isfinite(solution.U).all()
+    assert "step_size" in solution.status.advice
+
+
+def test_non_finite_start_is_an_error():
+    op, U0 = problem_and_start()
+    with pytest.raises(FloatingPointError, match="starting factor has a non-finite objective"):
+        run(op, AAPB(), U0 * 1e200, Limits())
+
+
+def test_keyboard_interrupt_returns_the_best_so_far():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 1.0, 3.0), stop_at=3), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.INTERRUPTED
+    assert (solution.U == 1.0).all()
+
+
+def test_keyboard_interrupt_in_a_callback_returns_the_best_so_far():
+    op, U0 = problem_and_start()
+
+    def callback(progress):
+        if progress.record.iteration == 4:
+            raise KeyboardInterrupt
+
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS), callback=callback)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_iter == 4
+
+
+def test_other_errors_are_not_swallowed():
+    op, U0 = problem_and_start()
+    with pytest.raises(ZeroDivisionError):
+        run(op, Scripted((5.0, 1.0), stop_at=2, error=ZeroDivisionError), U0, Limits(**NO_TESTS))
+
+
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_callback_sees_every_step_and_stops(answer):
+    op, U0 = problem_and_start()
+    seen = []
+
+    def callback(progress):
+        seen.append((progress.record.iteration, progress.record.relative_error, progress.U.copy()))
+        return answer if progress.record.iteration == 5 else None
+
+    solution = run(op, AAPB(momentum=0.0), U0, Limits(**NO_TESTS), callback=callback)
+    assert solution.status is Status.CALLBACK
+    assert [iteration for iteration, _, _ in seen] == [1, 2, 3, 4, 5]
+    assert_allclose([error for _, error, _ in seen], solution.history.relative_error[1:])
+    assert_array_equal(seen[-1][2], solution.U)
+
+
+def test_changing_what_a_callback_gets_changes_nothing():
+    op, U0 = problem_and_start()
+
+    def vandal(progress):
+        progress.U[:] = np.nan
+
+    plain = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=5))
+    assert_array_equal(run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=5), callback=vandal).U, plain.U)
+
+
+def test_history_tells_what_happened():
+    op, U0 = problem_and_start("everything")
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=30))
+    history = solution.history
+    assert_array_equal(history.iteration, np.arange(31))
+    assert_array_equal(history.evaluations, np.arange(1, 32))
+    assert (np.diff(history.seconds) > 0).all()
+    first = op.loss(U0)
+    assert_allclose(history.latent_loss[0], first.latent_loss)
+    assert_allclose(history.relative_error[0], np.sqrt(2 * first.loss) / op.norm)
+    assert_allclose(history.objective[0], first.latent_loss + op.alpha / 2 * np.sum(U0**2))
+    assert_allclose(solution.objective, history.objective.min())
+    assert solution.n_evaluations == 31
+
+
+@pytest.mark.parametrize(
+    ("limits", "error", "message"),
+    [
+        ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0, got -1.0"),
+        ({"tol": float("nan")}, ValueError, "tol must be a finite number >= 0, got nan"),
+        ({"gtol": -1e-9}, ValueError, "gtol must be"),
+        ({"ftol": "small"}, TypeError, "ftol must be a finite number >= 0, got 'small'"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
+        ({"max_iter": -3}, ValueError, "max_iter must be an integer of at least 1, got -3"),
+        ({"max_iter": 10.0}, TypeError, "max_iter must be an integer of at least 1, got 10.0"),
+        ({"max_time": 0}, ValueError, "max_time must be a finite number > 0, got 0"),
+        ({"max_time": -1}, ValueError, "max_time must be a finite number > 0, got -1"),
+    ],
+)
+def test_limits_are_checked(limits, error, message):
+    with pytest.raises(error, match=message):
+        Limits(**limits)
+
+
+def test_every_status_has_cause_and_advice():
+    for status in Status:
+        assert status.value
+        assert status.advice.endswith(".")

@@ -1,0 +1,131 @@
+"""Starting factors."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
+
+from symrelu import start as start_module
+from symrelu.datasets import make_relu_gram
+from symrelu.operators import as_operator
+from symrelu.start import random_generator, start
+
+
+def operator(n=40, rank=5, n_negative=0, **settings):
+    M, _ = make_relu_gram(n, 4, random_state=0)
+    signature = np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
+    return as_operator(sparse.csr_array(M), signature, **settings)
+
+
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_same_seed_same_start(init):
+    op = operator()
+    first = start(op, init, 3)
+    assert_array_equal(first, start(op, init, 3))
+    assert (first != start(op, init, 4)).any()
+    assert first.shape == (40, 5)
+    assert first.flags.c_contiguous
+
+
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_dtype_is_that_of_the_matrix(init):
+    M, _ = make_relu_gram(40, 4, random_state=0)
+    op = as_operator(M.astype(np.float32), np.ones(5))
+    assert start(op, init, 0).dtype == np.float32
+
+
+def test_random_start_is_scaled_to_the_matrix():
+    op = operator()
+    U = start(op, "random", 0)
+    assert_allclose(np.linalg.norm(U @ U.T), op.norm)
+
+
+def test_data_made_from_the_same_seed_are_not_their_own_start():
+    M, U = make_relu_gram(40, 5, random_state=7)
+    U0 = start(as_operator(M, np.ones(5)), "random", 7)
+    cosine = np.sum(U * U0) / np.linalg.norm(U) / np.linalg.norm(U0)
+    assert abs(cosine) < 0.5
+
+
+def test_spectral_start_holds_the_leading_eigenvectors():
+    op = operator()
+    U = start(op, "spectral", 0)
+    values, vectors = np.linalg.eigh(op.matmul(np.eye(40)))
+    best = (vectors[:, -5:] * values[-5:]) @ vectors[:, -5:].T
+    assert np.linalg.norm(U @ U.T - best) < 0.02 * np.linalg.norm(best)
+
+
+@pytest.mark.parametrize("rank", [1, 19, 20, 21, 39, 40])
+def test_spectral_start_at_any_rank(rank):
+    """M has only so many positive eigenvalues; the other columns must be able to grow."""
+    op = operator(rank=rank)
+    U = start(op, "spectral", 0)
+    assert np.isfinite(U).all()
+    assert (np.linalg.norm(U, axis=0) > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("init", ["random", "spectral"])
+def test_tiny_matrices(n, init):
+    op = as_operator(np.eye(n), np.ones(1))
+    assert np.isfinite(start(op, init, 0)).all()
+
+
+@pytest.mark.parametrize("n_negative", [1, 2, 4])
+def test_negative_columns_start_different_from_each_other(n_negative):
+    op = operator(n_negative=n_negative)
+    U = start(op, "spectral", 0)
+    mean = op.matmul(np.ones((40, 1))).mean() / 40
+    assert_allclose(U[:, 5 - n_negative], np.sqrt(mean / 2))
+    assert np.linalg.matrix_rank(U) == 5
+
+
+def failing_eigsh(error):
+    def eigsh(*args, **kwargs):
+        raise error
+
+    return eigsh
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ArpackError(-9999),
+        ArpackNoConvergence("no convergence", np.array([2.0]), np.eye(40)[:, :1]),
+        ArpackNoConvergence("no convergence", np.empty(0), np.empty((40, 0))),
+    ],
+)
+def test_spectral_start_survives_arpack(monkeypatch, error):
+    monkeypatch.setattr(start_module, "eigsh", failing_eigsh(error))
+    U = start(operator(), "spectral", 0)
+    assert np.isfinite(U).all()
+    assert (np.linalg.norm(U, axis=0) > 0).all()
+
+
+def test_spectral_start_of_blocks_is_no_saddle():
+    """The eigenvectors of the paper's example are stationary: a fit from them alone never moves."""
+    from helpers import PAPER_EXAMPLE
+
+    op = as_operator(PAPER_EXAMPLE, np.ones(2))
+    U = start(op, "spectral", 0)
+    assert np.linalg.norm(op.residual_product(U, U).product) > 1e-4 * op.norm * np.linalg.norm(U)
+
+
+def test_array_start_is_copied():
+    op = operator()
+    given = np.ones((40, 5))
+    U = start(op, given)
+    assert_array_equal(U, given)
+    assert not np.shares_memory(U, given)
+
+
+@pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)])
+def test_any_random_state(seed):
+    assert start(operator(), "random", seed).shape == (40, 5)
+
+
+@pytest.mark.parametrize(("seed", "error"), [("zero", TypeError), (-1, ValueError), (1.5, TypeError)])
+def test_bad_random_state(seed, error):
+    with pytest.raises(error, match="random_state must be"):
+        random_generator(seed)

@@ -1,0 +1,375 @@
+"""Bad input: each with its own message, before any work starts. And odd input that is fine."""
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from symrelu import AAPB, decompose, validation
+from symrelu.validation import check_mask, check_similarity, scale_exponent, scaled
+
+GOOD = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 2.0]])
+
+
+def with_entry(value, i=1, j=2, dtype=float):
+    M = GOOD.astype(dtype)
+    M[i, j] = M[j, i] = value
+    return M
+
+
+def asymmetric():
+    M = np.zeros((20, 20))
+    M[4, 17] = 0.3
+    return M
+
+
+def malformed():
+    M = sparse.csr_array(GOOD)
+    M.indices = M.indices + 2
+    return M
+
+
+# What comes in, the kind of error, and what the message must say.
+BAD_MATRICES = {
+    "not square": (np.ones((3, 4)), ValueError, r"must be square .* got shape \(3, 4\).*self_tuning_graph"),
+    "not square, sparse": (sparse.csr_array(np.ones((3, 4))), ValueError, "must be square"),
+    "not symmetric": (
+        asymmetric(),
+        ValueError,
+        r"must be symmetric: \|M - M.T\| reaches 0.3 at \(4, 17\). Pass \(M \+ M.T\) / 2",
+    ),
+    "not symmetric, sparse": (sparse.csc_array(asymmetric()), ValueError, r"reaches 0.3 at \(4, 17\)"),
+    "negative": (with_entry(-0.25), ValueError, r"must be nonnegative: entry \(1, 2\) is -0.25"),
+    "negative, sparse": (sparse.csr_array(with_entry(-0.25)), ValueError, r"entry \(1, 2\) is -0.25"),
+    "NaN": (with_entry(np.nan), ValueError, r"must not contain NaN: entry \(1, 2\) is nan. .*mask="),
+    "NaN, sparse": (sparse.csr_array(with_entry(np.nan)), ValueError, r"NaN: entry \(1, 2\)"),
+    "infinite": (with_entry(np.inf), ValueError, r"must be finite, without infinity: entry \(1, 2\) is inf"),
+    "minus infinity": (with_entry(-np.inf), ValueError, "must be finite"),
+    "complex": (GOOD.astype(complex), TypeError, r"must be real, got complex entries \(complex128\)"),
+    "complex, sparse": (sparse.csr_array(GOOD.astype(complex)), TypeError, "must be real"),
+    "strings": (np.array([["a", "b"], ["b", "a"]]), TypeError, "must hold numbers, got entries of type <U1"),
+    "objects": (GOOD.astype(object), TypeError, "must hold numbers, got an object array"),
+    "dates": (np.zeros((2, 2), "datetime64[D]"), TypeError, "must hold numbers"),
+    "ragged": ([[1, 2], [2]], ValueError, "rows of different lengths"),
+    "None": (None, TypeError, r"object array \(of NoneType\)"),
+    "empty": (np.empty((0, 0)), ValueError, r"at least one row, got an empty matrix of shape \(0, 0\)"),
+    "empty, sparse": (sparse.csr_array((0, 0)), ValueError, "at least one row"),
+    "0-D": (np.array(3.0), ValueError, r"must be a square matrix, got 0 dimension\(s\), shape \(\)"),
+    "1-D": (np.ones(3), ValueError, r"must be a square matrix, got 1 dimension\(s\), shape \(3,\)"),
+    "3-D": (np.ones((2, 2, 2)), ValueError, r"must be a square matrix, got 3 dimension\(s\)"),
+    "all zero": (np.zeros((3, 3)), ValueError, "must have a positive entry, but all are zero"),
+    "all zero, sparse": (sparse.csr_array((3, 3)), ValueError, "must have a positive entry"),
+    "explicit zeros only": (
+        sparse.csr_array(([0.0], ([0], [0])), shape=(2, 2)),
+        ValueError,
+        "must have a positive entry",
+    ),
+    "malformed": (malformed(), ValueError, "must be a well-formed sparse matrix"),
+    "masked array": (
+        np.ma.masked_array(GOOD, mask=GOOD == 0),
+        TypeError,
+        r"must be a plain array, got a masked array. Pass M.filled\(0\) and mask=M.mask",
+    ),
+    "too large": (
+        np.broadcast_to(np.True_, (10**6, 10**6)),
+        MemoryError,
+        r"dense 1000000 x 1000000 array and needs 8000.0 GB as float64; .* GB are available. Pass a scipy",
+    ),
+}
+
+BAD_SETTINGS = {
+    "rank 0": ({"rank": 0}, ValueError, r"rank must be an integer from 1 to 3 \(the size of M\), got 0"),
+    "rank negative": ({"rank": -1}, ValueError, "rank must be an integer from 1 to 3"),
+    "rank above n": ({"rank": 4}, ValueError, r"rank must be an integer from 1 to 3 .* got 4"),
+    "rank not an integer": ({"rank": 1.0}, TypeError, "rank must be an integer .* got 1.0"),
+    "rank a bool": ({"rank": True}, TypeError, "rank must be an integer .* got True"),
+    "rank a string": ({"rank": "2"}, TypeError, "rank must be an integer .* got '2'"),
+    "unknown solver": (
+        {"solver": "newton"},
+        ValueError,
+        "solver must be one of 'aapb' or a solver instance, got 'newton'",
+    ),
+    "solver class": (
+        {"solver": AAPB},
+        TypeError,
+        r"solver must be an instance, got the class AAPB. Pass AAPB\(\)",
+    ),
+    "no solver": ({"solver": 3}, TypeError, "an object with init and step, got int"),
+    "start shape": ({"init": np.ones((3, 1))}, ValueError, r"init must have shape .* \(3, 2\), got \(3, 1\)"),
+    "start NaN": ({"init": np.full((3, 2), np.nan)}, ValueError, "init must be finite"),
+    "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must not be zero everywhere"),
+    "start text": ({"init": "svd"}, ValueError, "init must be one of 'random', 'spectral', got 'svd'"),
+    "start kind": ({"init": {"a": 1}}, TypeError, "init must be a name or an array of numbers, got dict"),
+    "alpha negative": ({"alpha": -1e-3}, ValueError, "alpha must be a finite number >= 0, got -0.001"),
+    "alpha NaN": ({"alpha": np.nan}, ValueError, "alpha must be a finite number >= 0, got nan"),
+    "alpha text": ({"alpha": "0"}, TypeError, "alpha must be a finite number >= 0, got '0'"),
+    "zero_weight 0": ({"zero_weight": 0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
+    "zero_weight 2": ({"zero_weight": 2.0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 2.0"),
+    "max_iter 0": ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
+    "max_time": ({"max_time": -1.0}, ValueError, "max_time must be a finite number > 0"),
+    "tol": ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0"),
+    "diagonal": ({"diagonal": "keep"}, ValueError, "diagonal must be one of 'fit', 'ignore', got 'keep'"),
+    "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
+    "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
+    "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),
+    "n_negative": ({"n_negative": 2}, ValueError, r"n_negative must be an integer from 0 to 1 \(rank - 1\)"),
+    "mask shape": (
+        {"mask": np.zeros((2, 2), bool)},
+        ValueError,
+        r"mask must have the shape of M, \(3, 3\), got \(2, 2\)",
+    ),
+    "mask kind": ({"mask": np.zeros((3, 3))}, TypeError, r"mask must be boolean \(True = unknown\)"),
+    "mask one-sided": (
+        {"mask": np.triu(np.ones((3, 3), bool), 1)},
+        ValueError,
+        r"mask must be symmetric, but only one of \(0, 1\) and \(1, 0\) is unknown",
+    ),
+}
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Make any work fail: errors must come before it."""
+
+    def work(*args, **kwargs):
+        raise AssertionError("work started")
+
+    # symrelu.decompose is the function; the module of that name is found only here
+    module = importlib.import_module("symrelu.decompose")
+    monkeypatch.setattr(module, "run", work)
+    monkeypatch.setattr(module, "as_operator", work)
+
+
+@pytest.mark.parametrize("case", BAD_MATRICES)
+def test_bad_matrices(case, no_work):
+    M, error, message = BAD_MATRICES[case]
+    with pytest.raises(error, match=message):
+        decompose(M, 1)
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_bad_settings(case, no_work):
+    settings, error, message = BAD_SETTINGS[case]
+    with pytest.raises(error, match=message):
+        decompose(GOOD, **{"rank": 2, **settings})
+
+
+def test_networkx_graph_names_the_adapter(no_work):
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(TypeError, match=r"got a networkx Graph. Pass symrelu.graphs.from_networkx\(graph\)"):
+        decompose(networkx.path_graph(4), 2)
+
+
+def test_mask_that_hides_everything():
+    with pytest.raises(ValueError, match="must have a positive entry that is observed"):
+        decompose(GOOD, 2, mask=np.ones((3, 3), bool))
+
+
+def test_ignored_diagonal_of_a_diagonal_matrix():
+    with pytest.raises(ValueError, match="mask and diagonal hide them all"):
+        decompose(np.eye(3), 2, diagonal="ignore")
+
+
+def test_alpha_out_of_proportion(no_work):
+    with pytest.raises(ValueError, match=r"alpha=1e.300 is out of all proportion"):
+        decompose(GOOD * 1e-200, 2, alpha=1e300)
+
+
+@pytest.mark.parametrize("memory", [None, 10**18])
+def test_memory_check_lets_through_what_fits(monkeypatch, memory):
+    monkeypatch.setattr(validation, "_available_memory", lambda: memory)
+    assert_array_equal(check_similarity(GOOD.astype(int)), GOOD.astype(int))
+
+
+def test_available_memory_is_plausible():
+    assert 10**7 < validation._available_memory() < 10**14
+
+
+def _reference(M, U):
+    return np.linalg.norm(M - np.maximum(0, U @ U.T)) / np.linalg.norm(M)
+
+
+def unsorted_with_duplicates(M):
+    coo = sparse.coo_array(M)
+    rows, cols = coo.coords
+    data = np.concatenate([coo.data / 4, coo.data * 3 / 4, [0.0]])
+    rows, cols = np.concatenate([rows, rows, [0]]), np.concatenate([cols, cols, [2]])
+    order = np.random.default_rng(0).permutation(len(data))
+    csr = sparse.csr_array((data[order], (rows[order], cols[order])), shape=M.shape)
+    csr.indices, csr.data = csr.indices.copy(), csr.data.copy()
+    for i in range(M.shape[0]):
+        row = slice(csr.indptr[i], csr.indptr[i + 1])
+        csr.indices[row], csr.data[row] = csr.indices[row][::-1].copy(), csr.data[row][::-1].copy()
+    csr.has_sorted_indices = False
+    return csr
+
+
+def read_only(M):
+    M = M.copy()
+    M.flags.writeable = False
+    return M
+
+
+def read_only_sparse(M):
+    csr = sparse.csr_array(M)
+    for array in (csr.data, csr.indices, csr.indptr):
+        array.flags.writeable = False
+    return csr
+
+
+def long_indices(M):
+    csr = sparse.csr_array(M)
+    csr.indices, csr.indptr = csr.indices.astype(np.int64), csr.indptr.astype(np.int64)
+    return csr
+
+
+def explicit_zeros(M):
+    rows, cols = np.indices(M.shape).reshape(2, -1)
+    return sparse.coo_array((M.ravel(), (rows, cols)), shape=M.shape)
+
+
+FORMS = {
+    "list": lambda M: M.tolist(),
+    "Fortran order": np.asfortranarray,
+    "strided": lambda M: np.repeat(np.repeat(M, 2, axis=0), 2, axis=1)[::2, ::2],
+    "read-only": read_only,
+    "float16": lambda M: M.astype(np.float16),
+    "longdouble": lambda M: M.astype(np.longdouble),
+    "int64": lambda M: M.astype(np.int64),
+    "int8": lambda M: M.astype(np.int8),
+    "uint16": lambda M: M.astype(np.uint16),
+    "negative zeros": lambda M: np.where(M == 0, -0.0, M),
+    "big-endian": lambda M: M.astype(">f8"),
+    "csr_array": sparse.csr_array,
+    "csr_matrix": sparse.csr_matrix,
+    "csc_array": sparse.csc_array,
+    "coo_matrix": sparse.coo_matrix,
+    "lil_array": sparse.lil_array,
+    "dia_array": sparse.dia_array,
+    "sparse int32": lambda M: sparse.csr_array(M.astype(np.int32)),
+    "int64 indices": long_indices,
+    "unsorted, duplicates, zeros": unsorted_with_duplicates,
+    "explicit zeros": explicit_zeros,
+    "read-only sparse": read_only_sparse,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_answer_of_the_dense_reference(form):
+    rng = np.random.default_rng(0)
+    U = rng.integers(-2, 3, (12, 3)).astype(float)
+    M = np.maximum(0, U @ U.T)
+    M[5] = M[:, 5] = 0  # an isolated node
+    given_form = FORMS[form](M)
+    kept = given_form.copy()
+    expected = decompose(M, 3, random_state=1, max_iter=40, backend="reference")
+    actual = decompose(given_form, 3, random_state=1, max_iter=40)
+    assert actual.U.dtype == np.float64
+    assert_allclose(actual.U, expected.U, rtol=1e-9, atol=1e-9)
+    assert_allclose(actual.relative_error, _reference(M, actual.U), rtol=1e-9)
+    if sparse.issparse(given_form):
+        assert (given_form != kept).nnz == 0
+        assert given_form.nnz == kept.nnz
+    else:
+        assert_array_equal(given_form, kept)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_bool_adjacency(kind):
+    A = np.zeros((6, 6), bool)
+    A[[0, 1, 2, 3], [1, 2, 3, 4]] = True
+    A |= A.T
+    expected = decompose(A.astype(float), 2, random_state=0, max_iter=30, backend="reference")
+    assert_allclose(decompose(kind(A), 2, random_state=0, max_iter=30).U, expected.U, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_one_by_one(kind):
+    solution = decompose(kind(np.array([[4.0]])), 1, random_state=0)
+    assert_allclose(solution.U**2, [[4.0]], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+def test_tiny_and_huge_entries_fit_as_well_as_entries_of_one(kind, size):
+    factor = np.random.default_rng(0).standard_normal((15, 3))
+    M = np.maximum(0, factor @ factor.T)
+    exponent = round(np.log2(size) / 2)
+    plain = decompose(kind(M), 3, random_state=0, max_iter=100)
+    other = decompose(kind(np.ldexp(M, 2 * exponent)), 3, random_state=0, max_iter=100)
+    assert other.n_iter == plain.n_iter
+    assert_allclose(other.relative_error, plain.relative_error, rtol=1e-10)
+    assert_allclose(np.ldexp(other.U, -exponent), plain.U, rtol=1e-10)
+
+
+def test_float32_at_the_ends_of_its_range():
+    factor = np.random.default_rng(0).standard_normal((15, 3))
+    M = np.maximum(0, factor @ factor.T).astype(np.float32)
+    plain = decompose(M, 3, random_state=0, max_iter=100)
+    for exponent in (-60, 60):
+        other = decompose(np.ldexp(M, 2 * exponent), 3, random_state=0, max_iter=100)
+        assert other.U.dtype == np.float32
+        assert_allclose(other.relative_error, plain.relative_error, rtol=1e-3)
+
+
+@given(k=st.integers(-300, 300), alpha=st.sampled_from([0.0, 0.5]))
+def test_scaling_by_a_power_of_four_scales_x_exactly(k, alpha):
+    factor = np.random.default_rng(0).standard_normal((10, 2))
+    M = np.maximum(0, factor @ factor.T)
+    plain = decompose(M, 2, alpha=alpha, random_state=0, max_iter=15)
+    other = decompose(np.ldexp(M, 2 * k), 2, alpha=np.ldexp(alpha, 2 * k), random_state=0, max_iter=15)
+    assert_array_equal(other.U, np.ldexp(plain.U, k))
+    assert other.relative_error == plain.relative_error
+    assert other.alpha == np.ldexp(alpha, 2 * k)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_scaling_loses_no_support_entry(kind):
+    M = kind(np.array([[1e200, 1e-200], [1e-200, 0.0]]))
+    k = scale_exponent(M)
+    smaller = scaled(M, k)
+    smaller = smaller.toarray() if sparse.issparse(smaller) else smaller
+    assert (smaller > 0).tolist() == [[True, True], [True, False]]
+    assert 1 <= smaller.max() < 4
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_rounding_asymmetry_is_averaged(kind):
+    M = GOOD.copy()
+    M[0, 1] += 1e-13
+    checked = check_similarity(kind(M))
+    checked = checked.toarray() if sparse.issparse(checked) else checked
+    assert_array_equal(checked, checked.T)
+    assert_allclose(checked, GOOD)
+
+
+def test_a_fine_array_is_not_copied():
+    assert check_similarity(GOOD) is GOOD
+
+
+@pytest.mark.parametrize("n", [1, 400, 801])
+def test_symmetry_is_checked_across_tiles(n):
+    M = np.ones((n, n))
+    if n > 1:
+        M[n - 1, 0] = 2.0
+        with pytest.raises(ValueError, match=rf"reaches 1 at \(0, {n - 1}\)"):
+            check_similarity(M)
+    else:
+        assert check_similarity(M) is M
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
+def test_mask_forms(kind):
+    mask = np.zeros((3, 3), bool)
+    mask[0, 2] = mask[2, 0] = True
+    checked = check_mask(kind(mask), 3)
+    assert_array_equal(checked.toarray() if sparse.issparse(checked) else checked, mask)
+
+
+def test_mask_with_duplicates_and_explicit_false():
+    mask = sparse.coo_array(([True, True, True, False], ([0, 0, 1, 2], [1, 1, 0, 2])), shape=(3, 3))
+    assert check_mask(mask, 3).nnz == 2
