@@ -8,3 +8,8 @@ settings.register_profile(
 # A landing must not depend on luck: in continuous integration the examples are fixed.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out scikit-learn's check of array API input: we claim none, so that it would only skip itself."""
+    items[:] = [item for item in items if "check_array_api_input" not in item.name]

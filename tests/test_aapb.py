@@ -200,7 +200,14 @@ def test_hyperparameters_are_checked(settings, error, message):
 
 
 def test_numpy_numbers_are_numbers():
-    assert AAPB(step_size=np.float32(2.0), momentum=np.int64(1)).step_size == 2.0
+    assert AAPB(step_size=np.float32(2.0), momentum=np.int64(1)) == AAPB(step_size=2.0, momentum=1.0)
+
+
+def test_numpy_doubles_do_not_promote_float32():
+    problem = PROBLEMS["plain"].astype(np.float32)
+    op, U0 = OPERATORS["sparse"](problem), start(problem).astype(np.float32)
+    solver = AAPB(step_size=np.float64(2), momentum=np.float64(1))
+    assert solver.step(op, solver.init(op, U0)).U.dtype == np.float32
 
 
 def test_zero_factor_stays_zero_without_warnings():

@@ -28,7 +28,7 @@ def test_properties(solution):
         f"Solution(n=30, rank=4, n_negative=1, relative_error={solution.relative_error:.4g}, "
         "n_iter=10, status=MAX_ITER)"
     )
-    assert solution.solver == "AAPB(step_size=2, momentum=1.0, safeguard=False)"
+    assert solution.solver == "AAPB(step_size=2.0, momentum=1.0, safeguard=False)"
 
 
 def test_history_is_data(solution):

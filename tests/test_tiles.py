@@ -1,5 +1,7 @@
 """The kernels: tile schedule, packing, two-factor products, threads."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,7 +84,7 @@ def big_pass(tile=16):
 def test_same_bits_on_any_number_of_threads_and_on_repeated_runs(monkeypatch):
     results = []
     for workers in (1, 2, 3, 2, 1):
-        monkeypatch.setattr(tiles, "blas_threads", lambda workers=workers: workers)
+        monkeypatch.setattr(tiles, "allowed_threads", lambda workers=workers: workers)
         with threadpool_limits(limits=1, user_api="blas"):
             results.append(big_pass())
     for product, sums in results[1:]:
@@ -90,32 +92,55 @@ def test_same_bits_on_any_number_of_threads_and_on_repeated_runs(monkeypatch):
         assert sums == results[0][1]
 
 
+def blas_threads():
+    return [library.num_threads for library in threads._blas_libraries()]
+
+
 def test_number_of_workers_is_that_of_blas():
     with threadpool_limits(limits=1, user_api="blas"):
-        assert threads.blas_threads() == 1
+        assert threads.allowed_threads() == 1
 
 
-def test_blas_threads_are_restored_after_overlapping_passes():
-    before = threads.blas_threads()
-    first, second = threads._single_threaded_blas, threads._single_threaded_blas
-    first.__enter__()
-    second.__enter__()
-    assert threads.blas_threads() == 1
-    first.__exit__()
-    assert threads.blas_threads() == 1
-    second.__exit__()
-    assert threads.blas_threads() == before
+def test_blas_threads_are_restored_after_overlapping_fits():
+    before, allowed = blas_threads(), threads.allowed_threads()
+    guard = threads.single_threaded_blas
+    guard.__enter__()
+    guard.__enter__()
+    assert set(blas_threads()) <= {1}
+    assert threads.allowed_threads() == allowed
+    guard.__exit__()
+    assert set(blas_threads()) <= {1}
+    guard.__exit__()
+    assert blas_threads() == before
 
 
-def test_an_error_in_a_worker_reaches_the_caller_and_blas_is_restored():
-    before = threads.blas_threads()
+@pytest.mark.parametrize("guilty", [0, 1])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_in_a_worker_ends_the_pass_and_reaches_the_caller(guilty, error):
+    before = blas_threads()
 
     def work(worker, tasks):
-        raise RuntimeError("broken tile")
+        if worker == guilty and 3 in tasks:
+            raise error("broken tile")
 
-    with pytest.raises(RuntimeError, match="broken tile"):
-        threads.run_rounds([[1, 2], [3]], work, workers=2)
-    assert threads.blas_threads() == before
+    with pytest.raises(error, match="broken tile"):
+        threads.run_rounds(lambda: [[1, 2], [3, 3], [4]], work, workers=2)
+    assert blas_threads() == before
+
+
+def test_rounds_are_kept_apart():
+    """No worker starts a round before every worker has ended the one before."""
+    log = []
+    threads.run_rounds(lambda: [[k] * 3 for k in range(50)], lambda worker, tasks: log.extend(tasks), workers=3)
+    assert log == sorted(log)
+    assert len(log) == 150
+
+
+def test_passes_may_run_in_several_threads_at_once():
+    expected, _ = big_pass()
+    with ThreadPoolExecutor(4) as pool:
+        for product, _ in pool.map(lambda _: big_pass(), range(8)):
+            assert_array_equal(product, expected)
 
 
 def test_warm_up_touches_nothing_outside_its_tile():

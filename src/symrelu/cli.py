@@ -91,7 +91,8 @@ def demo(
     ratio = metrics.parameters_per_pair(result.M, demonstration.RANK)
     console.print(
         f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
-        "the last column is the error on a tenth of the pairs, hidden from a second fit."
+        "the last column is the error on a tenth of the pairs, hidden from a second fit (zeros to the "
+        "eigendecomposition, which knows no unknown entries). All are judged by max(0, X)."
     )
     demonstration.draw_demo(result, output)
     console.print(f"Picture: {output}")

@@ -17,7 +17,7 @@ def make_relu_gram(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make the paper's synthetic matrix M = max(0, U U^T - shift * max(U U^T)) with normal U.
 
-    With ``shift=0`` half of the entries are zero and the rank ``rank`` fits exactly. With a shift, M is
+    With ``shift=0`` about half of the entries are zero and the rank ``rank`` fits exactly. With a shift, M is
     sparser and U U^T alone cannot hold it; one more column with a negative sign can.
 
     Parameters
@@ -27,7 +27,7 @@ def make_relu_gram(
     rank : int
         Columns of U (the paper's r-bar).
     shift : float, default=0.0
-        The paper's p, in [0, 1).
+        The paper's p, in [0, 1]; at 1 nothing is left.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -63,8 +63,8 @@ def load_digits_graph() -> tuple[Any, np.ndarray]:
     --------
     >>> from symrelu.datasets import load_digits_graph
     >>> M, labels = load_digits_graph()
-    >>> M.shape, M.nnz
-    ((1797, 1797), 26816)
+    >>> M.shape
+    (1797, 1797)
     """
     digits = load_digits()
     return self_tuning_graph(digits.data), digits.target

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
 from symrelu.solution import Solution
@@ -138,8 +139,9 @@ def decompose(
     )
     if op.norm == 0:
         raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
-    U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
-    return run(op, solver, U0, limits, callback=callback, exponent=exponent)
+    with single_threaded_blas:  # the passes have threads of their own
+        U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
+        return run(op, solver, U0, limits, callback=callback, exponent=exponent)
 
 
 def _signature(rank: int, n_negative: Any) -> np.ndarray:

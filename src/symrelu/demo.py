@@ -54,14 +54,20 @@ def fits() -> int:
 def run_demo(callback: Callback | None = None) -> Demo:
     """Fit the digits graph by two models and compare them with the eigendecomposition.
 
-    Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it.
+    Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it. All are
+    judged by max(0, X). The eigendecomposition knows no unknown entries: hidden pairs are zeros to it.
     """
     M, labels = load_digits_graph()
     mask = _random_pairs(M.shape[0], HELD_OUT, np.random.default_rng(0))
     seen = sparse.csr_array(M - M.multiply(mask))
     eigen, eigen_of_seen = truncated_eigen(M, RANK), truncated_eigen(seen, RANK)
-    held_out = metrics.held_out_error(M, eigen_of_seen.U, eigen_of_seen.signature, mask=mask)
-    rows = [Row("truncated eigendecomposition", eigen.relative_error, held_out)]
+    rows = [
+        Row(
+            "truncated eigendecomposition",
+            metrics.relative_error(M, eigen.U, eigen.signature),
+            metrics.held_out_error(M, eigen_of_seen.U, eigen_of_seen.signature, mask=mask),
+        )
+    ]
     solutions = {}
     for name, model in MODELS.items():
         solutions[name] = _fit(M, callback, **model)

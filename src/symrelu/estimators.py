@@ -22,7 +22,7 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default=20
+    n_components : int, default=8
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`).
     n_negative : int, default=0
         How many columns enter X = (U * signature) U^T with a minus sign.
@@ -44,7 +44,7 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     gtol : float, default=1e-6
         Stop when the scaled gradient is at most this.
     ftol : float, default=1e-8
-        Stop when the objective no longer falls by more than this part of itself.
+        Stop when the objective changes by at most this part of itself over 20 iterations.
     max_iter : int, default=1000
         Largest number of steps.
     max_time : float, optional
@@ -94,7 +94,7 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 20,
+        n_components: int = 8,
         *,
         n_negative: int = 0,
         diagonal: str = "fit",
@@ -133,7 +133,7 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.pairwise = precomputed
         tags.input_tags.positive_only = precomputed
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLU:

@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, gen_batches
 
+from symrelu.validation import check_integer
+
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
 
@@ -53,17 +55,8 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     n = X.shape[0]
     if n_neighbors is None:
         n_neighbors = int(np.floor(np.log2(n))) + 1
-    if n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be at least 1, got {n_neighbors}.")
-    n_neighbors = min(n_neighbors, n - 1)
-    reach = min(max(n_neighbors, _SCALE_NEIGHBOUR), n - 1)
-
-    neighbours = _nearest(X, reach)
-    rows = np.repeat(np.arange(n), reach)
-    squares = _square_distances(X, rows, neighbours.ravel()).reshape(n, reach)
-    order = np.argsort(squares, axis=1, kind="stable")
-    neighbours = np.take_along_axis(neighbours, order, axis=1)
-    squares = np.take_along_axis(squares, order, axis=1)
+    n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
+    neighbours, squares = _nearest(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
     sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
 
     rows = np.repeat(np.arange(n), n_neighbors)
@@ -73,12 +66,22 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     return _normalised(one_sided.maximum(one_sided.T))
 
 
-def _nearest(X: Any, k: int) -> np.ndarray:
-    """Return the k nearest other samples of each sample."""
+def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k nearest other samples of each sample and their squared distances, both by distance.
+
+    The search rounds, and where distances tie (integer data) its choice depends on the number of
+    threads. So it proposes twice as many, and exact distances and then the lower index decide.
+    """
+    n = X.shape[0]
+    proposed = min(2 * k, n - 1)
     # Asking without X leaves each sample out of its own neighbours, duplicates of it stay in.
     # Brute force, because trees are of no use for images and text.
-    search = NearestNeighbors(n_neighbors=k, algorithm="brute", metric="euclidean").fit(X)
-    return np.asarray(search.kneighbors(return_distance=False))
+    search = NearestNeighbors(n_neighbors=proposed, algorithm="brute", metric="euclidean").fit(X)
+    neighbours = np.sort(search.kneighbors(return_distance=False), axis=1)
+    rows = np.repeat(np.arange(n), proposed)
+    squares = _square_distances(X, rows, neighbours.ravel()).reshape(n, proposed)
+    nearest = np.argsort(squares, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(neighbours, nearest, axis=1), np.take_along_axis(squares, nearest, axis=1)
 
 
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:

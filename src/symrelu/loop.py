@@ -54,7 +54,7 @@ class Limits:
             check_number("max_time", self.max_time, low_included=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Progress:
     """What a callback gets after each step; returning True from it stops the fit.
 
@@ -69,13 +69,8 @@ class Progress:
     """
 
     record: Record
+    U: np.ndarray
     limits: Limits
-    _U: Any
-    _exponent: int
-
-    @property
-    def U(self) -> np.ndarray:
-        return np.ldexp(self._U, self._exponent)
 
 
 Callback = Callable[[Progress], Any]
@@ -113,7 +108,7 @@ def run(
         while status is None:
             status = journey.advance(partial(solver.step, op, journey.state))
             if callback is not None and journey.moved:
-                progress = Progress(journey.records[-1], limits, journey.state.U, exponent)
+                progress = Progress(journey.records[-1], np.ldexp(journey.state.U, exponent), limits)
                 asked_to_stop = bool(callback(progress))
                 status = Status.CALLBACK if asked_to_stop and status is None else status
     except KeyboardInterrupt:

@@ -50,6 +50,8 @@ def relative_error(
     1.0
     """
     op, U = _problem(M, U, signature, diagonal, mask)
+    if op.norm == 0:
+        raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
     return op.relative_error(op.loss(U).loss)
 
 
@@ -97,7 +99,12 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     """
     M = check_similarity(M)
     U, signature = _check_factor(M, U, signature)
-    entries = sparse.coo_array(check_mask(mask, M.shape[0]))
+    mask = check_mask(mask, M.shape[0])
+    if mask is None:
+        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
+    k = scale_exponent(M)
+    M, U = scaled(M, k), np.ldexp(U, -k)
+    entries = sparse.coo_array(mask)
     rows, cols = (np.asarray(index) for index in entries.coords)
     wrong = total = 0.0
     for batch in gen_batches(len(rows), _ENTRY_BATCH):

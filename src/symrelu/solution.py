@@ -42,8 +42,8 @@ class Status(enum.Enum):
 _ADVICE = {
     Status.TOLERANCE: "The fit is as close as was asked. Lower tol for a closer one.",
     Status.GRADIENT: (
-        "The factor is stationary. If the error is too high, raise the rank, try another init or "
-        "random_state, or a richer model (diagonal='ignore', n_negative=1)."
+        "The factor is stationary up to gtol; lower gtol to go on. If the error is too high, raise the rank, "
+        "try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
     ),
     Status.PLATEAU: (
         "More steps of this solver change little. If the error is too high, raise the rank, try another "
@@ -57,7 +57,7 @@ _ADVICE = {
     Status.CALLBACK: "Continue from this factor with init=U.",
     Status.INTERRUPTED: "The best factor so far was kept. Continue from it with init=U.",
     Status.NON_FINITE: (
-        "The last finite factor was kept. Lower the solver's step_size (AAPB is safe up to 1), or scale "
+        "The best finite factor was kept. Lower the solver's step_size (AAPB is safe up to 1), or scale "
         "down the starting factor."
     ),
 }
@@ -75,7 +75,7 @@ class Record(NamedTuple):
     gradient_norm: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """What happened at each iteration, one array a column; row 0 is the start.
 
@@ -88,7 +88,9 @@ class History:
     relative_error : ndarray of float
         ||M - max(0, X)|| / ||M||.
     latent_loss, objective, gradient_norm : ndarray of float
-        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient, in the units of M.
+        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient (of AAPB: at the
+        extrapolated point), in the units of M. Beyond the range of floats they become infinite or zero;
+        relative_error does not.
     """
 
     iteration: np.ndarray
@@ -126,7 +128,7 @@ class History:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """A fitted decomposition M ~ max(0, (U * signature) U^T).
 

@@ -15,7 +15,7 @@ from symrelu.kernels.tiles import TILE
 # Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
-# Largest entries outside 4^-8 .. 4^8 are brought to order one before a fit.
+# Matrices whose largest entry lies outside [4^-8, 4^9) are brought to order one before a fit.
 _SAFE_EXPONENT = 8
 
 

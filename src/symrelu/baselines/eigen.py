@@ -14,11 +14,21 @@ from symrelu.validation import check_integer, check_similarity
 
 
 class TruncatedEigen(NamedTuple):
-    """Result of :func:`truncated_eigen`: M ~ (U * signature) U^T."""
+    """Result of :func:`truncated_eigen`: M ~ (U * signature) U^T.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n, rank)
+        Eigenvectors times root of the magnitude of their eigenvalues.
+    signature : ndarray of shape (rank,)
+        Signs of the eigenvalues.
+    relative_error : float
+        ||M - (U * signature) U^T|| / ||M||, without a ReLU.
+    """
 
     U: np.ndarray
     signature: np.ndarray
-    relative_error: float  # ||M - (U * signature) U^T|| / ||M||, without a ReLU
+    relative_error: float
 
 
 def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEigen:
@@ -55,4 +65,4 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEig
     values, vectors = values[leading], vectors[:, leading]
     total = float(np.sum(np.square(M.data if sparse.issparse(M) else M, dtype=np.float64)))
     left = max(0.0, 1 - float(np.sum(np.square(values, dtype=np.float64))) / total)
-    return TruncatedEigen(vectors * np.sqrt(np.abs(values)), np.sign(values), math.sqrt(left))
+    return TruncatedEigen(vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0), math.sqrt(left))

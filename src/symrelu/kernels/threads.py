@@ -2,14 +2,14 @@
 
 The number of BLAS threads is the one knob. Users set it as they set it for NumPy
 (``threadpoolctl.threadpool_limits``, ``OMP_NUM_THREADS``), and joblib sets it inside its workers.
+While we work, BLAS itself stays on one thread: its threads would wait by spinning, which on a busy
+machine costs more than they gain on tiles, and the last digits would depend on their number.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -24,13 +24,8 @@ def _blas_libraries() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def blas_threads() -> int:
-    """Return how many threads BLAS may use now; 1 where that cannot be controlled."""
-    return max((library.num_threads or 1 for library in _blas_libraries()), default=1)
-
-
 class _SingleThreadedBlas:
-    """Hold BLAS at one thread while any pass of this process runs.
+    """Hold BLAS at one thread while anyone is inside; may be entered again and from several threads.
 
     The setting is global to the process. Two fits that overlap in time would each restore what they
     found, the second one the first one's limit; counting who is inside restores the true value once.
@@ -54,36 +49,55 @@ class _SingleThreadedBlas:
             if self._inside == 0:
                 self._set(self._before)
 
+    def threads(self) -> int:
+        """Return how many threads BLAS may use, or might use if nobody were inside."""
+        with self._lock:
+            counts = self._before if self._inside else [lib.num_threads or 1 for lib in _blas_libraries()]
+        return max(counts, default=1)
+
     @staticmethod
     def _set(counts: Sequence[int]) -> None:
         for library, count in zip(_blas_libraries(), counts, strict=True):
             library.set_num_threads(count)
 
 
-_single_threaded_blas = _SingleThreadedBlas()
+single_threaded_blas = _SingleThreadedBlas()
 
 
-@contextmanager
-def _pool(workers: int) -> Iterator[ThreadPoolExecutor]:
-    # A pool for each pass costs 0.1 ms and leaves nothing behind that a fork could break.
-    with _single_threaded_blas, ThreadPoolExecutor(workers) as pool:
-        yield pool
+def allowed_threads() -> int:
+    """Return how many threads a pass may use: those of BLAS, 1 where they cannot be controlled."""
+    return single_threaded_blas.threads()
 
 
 def run_rounds(
-    rounds: Iterable[Sequence[Task]], work: Callable[[int, Sequence[Task]], None], workers: int
+    rounds: Callable[[], Iterable[Sequence[Task]]], work: Callable[[int, Sequence[Task]], None], workers: int
 ) -> None:
     """Call ``work(worker, tasks)`` so that every round is complete before the next one starts.
 
     The tasks of a round must not write to the same place. Results that are summed in the order of the
-    rounds are then the same for any number of workers.
+    rounds are then the same for any number of workers. ``rounds()`` yields the rounds anew for each worker.
+    The caller is worker 0; the other threads live as long as the pass, so that a fork finds none.
     """
-    if workers == 1:
-        for tasks in rounds:
-            work(0, tasks)
-        return
-    with _pool(workers) as pool:
-        for tasks in rounds:
-            shares = [tasks[worker::workers] for worker in range(workers)]
-            for _ in pool.map(work, range(workers), shares):
-                pass  # reading the results raises what a worker raised
+    barrier = threading.Barrier(workers)
+    errors: list[BaseException] = []
+
+    def run(worker: int) -> None:
+        try:
+            for tasks in rounds():
+                work(worker, tasks[worker::workers])
+                barrier.wait()
+        except threading.BrokenBarrierError:
+            pass  # another worker failed and tells why
+        except BaseException as error:  # Ctrl-C too: the others must not wait for ever
+            errors.append(error)
+            barrier.abort()
+
+    others = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(1, workers)]
+    with single_threaded_blas:
+        for thread in others:
+            thread.start()
+        run(0)
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[0]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import blas_threads, run_rounds
+from symrelu.kernels.threads import allowed_threads, run_rounds
 
 # 384 x 384 doubles are 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
 TILE = 384
@@ -178,7 +178,7 @@ def stream(
     # meet in it and the order of summation does not depend on their number.
     sums = np.zeros((row_blocks, len(Sums._fields)))
     sharing = row_blocks >= _MIN_BLOCKS_TO_SHARE
-    workers = min(blas_threads(), row_blocks) if sharing else 1
+    workers = min(allowed_threads(), row_blocks) if sharing else 1
     scratch = [np.empty(min(tile, len(A)) * min(tile, len(B)), A.dtype) for _ in range(workers)]
 
     def visit(worker: int, i: int, j: int) -> None:
@@ -198,8 +198,10 @@ def stream(
             for i, j in tiles:
                 visit(worker, i, j)
 
-    rounds = _symmetric_rounds(row_blocks) if symmetric else _rounds(row_blocks, column_blocks)
-    run_rounds(rounds, work, workers)
+    if symmetric:
+        run_rounds(lambda: _symmetric_rounds(row_blocks), work, workers)
+    else:
+        run_rounds(lambda: _rounds(row_blocks, column_blocks), work, workers)
     return out, Sums(*(float(total) for total in sums.sum(axis=0)))
 
 

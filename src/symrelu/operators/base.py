@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """What one pass over the pairs gives at a factor U.
 

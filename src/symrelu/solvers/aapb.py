@@ -31,7 +31,7 @@ _SHRINK = 0.9
 _NEGLIGIBLE_MOMENTUM = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AAPBState(State):
     """State of :class:`AAPB` before step ``iteration``."""
 
@@ -46,14 +46,15 @@ class AAPBState(State):
 class AAPB:
     """Accelerated alternating partial Bregman method (NSMD-AAPB).
 
-    One step costs one evaluation. With ``momentum=0`` it is the paper's APB and never raises the
-    objective for ``step_size <= 1``.
+    One step costs one evaluation (two with the safeguard). With ``momentum=0`` it is the paper's APB and
+    never raises the objective for ``step_size <= 1``. The gradient norm it reports is that at the
+    extrapolated point, with the latent matrix of the current one: its pass gives no other.
 
     Parameters
     ----------
     step_size : float, default=1.0
         The paper's eta. The theory allows values up to 1. The paper's tables are reproduced by 10, which
-        the theory does not cover; 30 can diverge.
+        the theory does not cover: it runs away on some small or dense matrices, larger steps on most.
     momentum : float, default=1.0
         The paper's beta, in [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
     safeguard : bool, default=False
@@ -68,7 +69,7 @@ class AAPB:
     --------
     >>> from symrelu import AAPB
     >>> AAPB(step_size=10, momentum=0.95)
-    AAPB(step_size=10, momentum=0.95, safeguard=False)
+    AAPB(step_size=10.0, momentum=0.95, safeguard=False)
     """
 
     step_size: float = 1.0
@@ -76,8 +77,8 @@ class AAPB:
     safeguard: bool = False
 
     def __post_init__(self) -> None:
-        check_range("AAPB", "step_size", self.step_size, 0, math.inf, low_included=False)
-        check_range("AAPB", "momentum", self.momentum, 0, 1)
+        check_range(self, "step_size", 0, math.inf, low_included=False)
+        check_range(self, "momentum", 0, 1)
         if not isinstance(self.safeguard, bool):
             raise TypeError(f"AAPB(safeguard=...) must be True or False, got {self.safeguard!r}.")
 

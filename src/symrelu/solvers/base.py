@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from symrelu.operators.base import Operator
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class State:
     """Where a solver stands: arrays and numbers only, so that a file can hold it.
 
@@ -51,14 +51,18 @@ def objective(op: Operator, U: Any, latent_loss: float) -> float:
     return latent_loss + op.alpha / 2 * square_norm(op, U)
 
 
-def check_range(
-    owner: str, name: str, value: Any, low: float, high: float, *, low_included: bool = True
-) -> None:
-    """Raise unless a hyperparameter is a number between ``low`` and ``high``."""
+def check_range(solver: Any, name: str, low: float, high: float, *, low_included: bool = True) -> None:
+    """Make a hyperparameter a plain float, or raise unless it is between ``low`` and ``high``.
+
+    Plain, because a NumPy double would turn float32 factors into float64 ones.
+    """
+    owner, value = type(solver).__name__, getattr(solver, name)
     end = "]" if math.isfinite(high) else ")"
     interval = f"{'[' if low_included else '('}{low:g}, {high:g}{end}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{owner}({name}=...) must be a number in {interval}, got {value!r}.")
-    above = low <= value if low_included else low < value
-    if not (above and value <= high and math.isfinite(value)):
+    number = float(value)
+    above = low <= number if low_included else low < number
+    if not (above and number <= high and math.isfinite(number)):
         raise ValueError(f"{owner}({name}=...) must be in {interval}, got {value!r}.")
+    object.__setattr__(solver, name, number)

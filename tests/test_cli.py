@@ -1,0 +1,197 @@
+"""The command line, run as a user runs it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import io, sparse
+
+from symrelu import Solution, Status, cli, decompose
+from symrelu.datasets import make_relu_gram
+
+PNG = b"\x89PNG"
+
+
+@pytest.fixture
+def matrix_file(tmp_path):
+    M, _ = make_relu_gram(60, 3, random_state=0)
+    path = tmp_path / "matrix.npz"
+    sparse.save_npz(path, sparse.csr_array(M))
+    return path
+
+
+def symrelu(monkeypatch, capsys, *arguments):
+    """Run ``symrelu ARGUMENTS`` in this process; return exit code, output and errors."""
+    monkeypatch.setattr(sys, "argv", ["symrelu", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    captured = capsys.readouterr()
+    return end.value.code, captured.out, captured.err
+
+
+def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch, capsys):
+    output, plot = tmp_path / "fit.npz", tmp_path / "curve.png"
+    code, out, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "--rank", 3, "-o", output, "--plot", plot, "--seed", 1
+    )
+    assert code == 0
+    expected = decompose(sparse.load_npz(matrix_file), 3, random_state=1)
+    np.testing.assert_array_equal(Solution.load(output).U, expected.U)
+    assert plot.read_bytes()[:4] == PNG
+    assert f"{expected.relative_error:.6g}" in out
+    assert "relative_error fell to tol" in out
+
+
+def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, capsys):
+    mask = tmp_path / "mask.mtx"
+    io.mmwrite(mask, sparse.coo_array(np.eye(60)[::-1]))  # MatrixMarket stores 0 and 1
+    received = {}
+
+    def spy(M, rank, **settings):
+        received.update(settings, rank=rank)
+        return decompose(M, rank, max_iter=1, random_state=0)
+
+    monkeypatch.setattr(cli, "decompose", spy)
+    arguments = [
+        "--rank",
+        "4",
+        "--n-negative",
+        "1",
+        "--diagonal",
+        "ignore",
+        "--zero-weight",
+        "0.5",
+        "--alpha",
+        "0.1",
+        "--init",
+        "spectral",
+        "--step-size",
+        "3",
+        "--momentum",
+        "0.5",
+        "--safeguard",
+        "--tol",
+        "1e-3",
+        "--gtol",
+        "1e-5",
+        "--ftol",
+        "1e-7",
+        "--max-iter",
+        "9",
+        "--max-time",
+        "8",
+        "--seed",
+        "2",
+    ]
+    code, _, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", "--mask", mask, *arguments
+    )
+    assert code == 0
+    assert received.pop("mask").dtype == bool
+    received.pop("callback")
+    assert received == {
+        "rank": 4,
+        "solver": cli.AAPB(step_size=3.0, momentum=0.5, safeguard=True),
+        "n_negative": 1,
+        "diagonal": "ignore",
+        "zero_weight": 0.5,
+        "alpha": 0.1,
+        "init": "spectral",
+        "tol": 1e-3,
+        "gtol": 1e-5,
+        "ftol": 1e-7,
+        "max_iter": 9,
+        "max_time": 8.0,
+        "random_state": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
+        (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer from 1 to 60"),
+        (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "output folder no does not exist"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "output folder no does not exist"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--momentum", "2"],
+            "AAPB(momentum=...) must be in [0, 1]",
+        ),
+        (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
+        (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "matrix.npz"], "mask must be boolean"),
+    ],
+)
+def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letter.npz").write_text("Dear reader")
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.npz").exists()
+
+
+def test_a_failed_fit_keeps_the_old_output(tmp_path, matrix_file, monkeypatch, capsys):
+    output = tmp_path / "fit.npz"
+    output.write_bytes(b"precious")
+    code, _, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 99, "-o", output)
+    assert code == 2
+    assert output.read_bytes() == b"precious"
+
+
+def test_help_names_the_commands(monkeypatch, capsys):
+    code, out, _ = symrelu(monkeypatch, capsys, "--help")
+    assert code == 0
+    assert "demo" in out
+    assert "fit" in out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for other processes")
+def test_ctrl_c_keeps_the_best_factor(tmp_path):
+    M, _ = make_relu_gram(300, 10, shift=0.1, random_state=0)
+    np.save(tmp_path / "m.npy", M)
+    options = [
+        "--rank",
+        "30",
+        "-o",
+        "fit.npz",
+        "--max-iter",
+        "100000000",
+        "--tol",
+        "0",
+        "--gtol",
+        "0",
+        "--ftol",
+        "0",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from symrelu.cli import main; main()", "fit", "m.npy", *options],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    # Long enough for imports and the first steps; the fit itself would go on for days.
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    solution = Solution.load(tmp_path / "fit.npz")
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_iter > 0
+
+
+def test_demo(tmp_path, monkeypatch, capsys):
+    from symrelu import demo
+
+    monkeypatch.setattr(demo, "ITERATIONS", 15)
+    code, out, _ = symrelu(monkeypatch, capsys, "demo", "--output", tmp_path / "demo.png")
+    assert code == 0
+    assert "truncated eigendecomposition" in out
+    assert "numbers for each positive pair" in out
+    assert (tmp_path / "demo.png").read_bytes()[:4] == PNG

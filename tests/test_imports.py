@@ -1,0 +1,84 @@
+"""Who may import whom."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import symrelu
+
+ROOT = Path(symrelu.__file__).parent
+HEAVY = ("torch", "dask", "matplotlib", "typer", "networkx", "rich", "pandas", "anndata")
+
+# Layer -> what of symrelu it may import. Kernels know nothing, solvers only the operator contract.
+ALLOWED = {
+    "kernels": {"kernels"},
+    "operators": {"operators", "kernels"},
+    "solvers": {"solvers", "operators.base"},
+    "files": set(),
+    "validation": {"kernels"},
+    "solution": {"files"},
+    "loop": {"operators.base", "solution", "solvers.base", "validation"},
+    "start": {"operators.base", "validation"},
+    "graphs": {"validation"},
+    "decompose": {"kernels.threads", "loop", "operators", "solution", "solvers", "start", "validation"},
+    "metrics": {"operators", "validation"},
+    "datasets": {"graphs", "start", "validation"},
+    "baselines": {"baselines", "start", "validation"},
+    "estimators": {"decompose", "graphs", "validation"},
+    "plots": {"kernels", "solution"},
+}
+
+
+def imports(path):
+    """Return the modules a file imports at any place."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_layers(path):
+    layer = layer_of(path)
+    if layer in {"__init__", "cli", "demo"}:  # the faces may use everything
+        return
+    ours = {name.removeprefix("symrelu.") for name in imports(path) if name.startswith("symrelu.")}
+    modules = {name for name in ours if (ROOT / name.replace(".", "/")).with_suffix(".py").exists()}
+    packages = {name for name in ours if (ROOT / name.replace(".", "/") / "__init__.py").exists()}
+    for name in modules | packages:
+        allowed = ALLOWED[layer]
+        assert name in allowed or name.split(".")[0] in allowed, f"{layer} must not import symrelu.{name}"
+
+
+def test_every_layer_is_listed():
+    layers = {layer_of(path) for path in ROOT.rglob("*.py")}
+    assert layers == set(ALLOWED) | {"__init__", "cli", "demo"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("*.py")), ids=lambda path: path.name)
+def test_solvers_know_no_array_library(path):
+    roots = {name.split(".")[0] for name in imports(path)}
+    assert not roots & {"numpy", "scipy", "torch", "dask", "numba"}
+
+
+def test_import_loads_nothing_heavy():
+    program = f"import sys, symrelu; print([name for name in {HEAVY!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(result.stdout)
+    # scikit-learn itself imports pandas and rich where they are installed.
+    assert set(loaded) <= {"pandas", "rich"}
+
+
+def test_public_names():
+    assert set(symrelu.__all__) <= set(dir(symrelu))
+    for name in symrelu.__all__:
+        assert isinstance(name, str)

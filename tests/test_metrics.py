@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from helpers import random_problem
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.metrics import accuracy_score
+
+from symrelu import metrics
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+def test_errors_by_definition(kind, scale):
+    problem = random_problem(0, masked=0.2)
+    rng = np.random.default_rng(0)
+    U, s = rng.standard_normal((30, 3)), np.array([1, 1, -1])
+    X = (U * s) @ U.T
+    for hidden, settings in (
+        (np.zeros((30, 30), bool), {}),
+        (np.eye(30, dtype=bool), {"diagonal": "ignore"}),
+        (problem.unknown, {"mask": kind(problem.unknown)}),
+    ):
+        expected = np.linalg.norm((problem.M - np.maximum(0, X))[~hidden]) / np.linalg.norm(problem.M[~hidden])
+        given = kind(problem.M * scale), U * np.sqrt(scale), s
+        assert_allclose(metrics.relative_error(*given, **settings), expected, rtol=1e-10)
+        assert_allclose(metrics.half_squared_error(*given, **settings), expected**2 / 2, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+def test_held_out_error_by_definition(kind, scale, monkeypatch):
+    monkeypatch.setattr(metrics, "_ENTRY_BATCH", 7)
+    problem = random_problem(0, masked=0.2)
+    U, s = np.random.default_rng(0).standard_normal((30, 3)), np.array([1, 1, -1])
+    X = (U * s) @ U.T
+    hidden = problem.unknown
+    expected = np.linalg.norm((problem.M - np.maximum(0, X))[hidden]) / np.linalg.norm(problem.M[hidden])
+    given = kind(problem.M * scale), U * np.sqrt(scale), s
+    assert_allclose(metrics.held_out_error(*given, mask=kind(hidden)), expected)
+
+
+def test_nothing_observed_or_nothing_hidden_is_an_error():
+    with pytest.raises(ValueError, match="mask and diagonal hide them all"):
+        metrics.relative_error(np.eye(2), np.ones((2, 1)), diagonal="ignore")
+    with pytest.raises(TypeError, match="mask must be a boolean matrix, got None"):
+        metrics.held_out_error(np.eye(2), np.ones((2, 1)), mask=None)
+
+
+def test_held_out_error_where_nothing_is_positive():
+    mask = ~np.eye(3, dtype=bool)
+    assert metrics.held_out_error(np.eye(3), np.ones((3, 1)), mask=mask) == np.inf
+
+
+def test_parameters_per_pair():
+    M = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 0]])  # three positive pairs, one of them on the diagonal
+    assert metrics.parameters_per_pair(M, 2) == 2.0
+    assert metrics.parameters_per_pair(sparse.csr_array(M), 2) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("U", "signature", "message"),
+    [
+        (np.ones((2, 1)), None, r"U must have shape \(n, rank\) with n = 3, got \(2, 1\)"),
+        (np.ones(3), None, "U must have shape"),
+        (np.ones((3, 2)), [1, 0], "signature must be 2 numbers"),
+        (np.ones((3, 2)), [1], "signature must be 2 numbers"),
+    ],
+)
+def test_bad_factors(U, signature, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.relative_error(np.eye(3), U, signature)
+
+
+def test_clustering_accuracy():
+    truth = np.repeat([0, 1, 2], 10)
+    renamed = np.array(["c", "a", "b"])[truth]
+    assert metrics.clustering_accuracy(truth, renamed) == 1.0
+    renamed[:3] = "a"
+    assert metrics.clustering_accuracy(truth, renamed) == 0.9
+    assert metrics.clustering_accuracy(truth, np.zeros(30)) == pytest.approx(1 / 3)
+    rng = np.random.default_rng(0)
+    guess = rng.integers(0, 3, 30)
+    assert metrics.clustering_accuracy(truth, guess) >= accuracy_score(truth, guess)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        metrics.clustering_accuracy([0, 1], [0])
