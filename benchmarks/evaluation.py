@@ -1,0 +1,165 @@
+"""Cost of one evaluation of a sparse matrix: ratios within one run.
+
+    python benchmarks/evaluation.py [--sizes 2000 5000 10000 20000] [--rank 32] [--threads 2] [--json FILE]
+    python benchmarks/evaluation.py --tiles 128 256 384 512      compares tile sizes
+
+An evaluation is R(U) V with its norms. It contains two matrix products for each tile: forming the tile of
+X, and multiplying it with V, for a tile above the diagonal on both sides. "Bare products" are exactly
+these, on the same tiles and threads, with nothing in between. "NumPy" is the formula on whole n x n arrays,
+in place where it can be. Each figure is the median over rounds in which all candidates take turns, so that
+a busy neighbour disturbs them alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+import scipy
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from symrelu.kernels.tiles import TILE, stream
+from symrelu.operators import SparseOperator
+
+ENTRIES_PER_ROW = 15
+MEMORY_FOR_NUMPY = 2e9  # bytes; beyond it the whole-matrix formula is left out
+
+
+def random_graph(n: int, dtype: type, seed: int = 0) -> sparse.csr_array:
+    """Return a symmetric matrix with about 15 positive entries in each row."""
+    rng = np.random.default_rng(seed)
+    half = n * ENTRIES_PER_ROW // 2
+    rows, cols = rng.integers(0, n, (2, half))
+    upper = sparse.csr_array((rng.random(half), (rows, cols)), shape=(n, n))
+    return sparse.csr_array(upper + upper.T).astype(dtype)
+
+
+def whole_matrix(M: sparse.csr_array, U: np.ndarray) -> Callable[[], object]:
+    """Return the evaluation in NumPy with n x n arrays, no more of them than needed."""
+    support = M.nonzero()
+    values = np.asarray(M[support]).ravel()
+
+    def evaluate() -> object:
+        X = U @ U.T
+        on_support = X[support]
+        X[support] = 0
+        all_squares = np.vdot(X, X)
+        np.maximum(X, 0, out=X)
+        positive = np.vdot(X, X)
+        fit, error = on_support - values, np.maximum(on_support, 0) - values
+        X[support] = fit
+        latent_norm_squared = np.vdot(values, values) + all_squares - positive
+        return -(X @ U), positive + np.vdot(fit, fit), positive + np.vdot(error, error), latent_norm_squared
+
+    return evaluate
+
+
+def nothing(tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
+    """Leave a tile as it is."""
+    return (0.0,) * 5
+
+
+def medians(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Return the median milliseconds of each candidate, all taking turns."""
+    for run in candidates.values():
+        run()
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    names = list(candidates)
+    for k in range(rounds):
+        # Another order each time: whoever follows the n x n formula finds a cold cache.
+        for name in np.random.default_rng(k).permutation(names):
+            run = candidates[name]
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: 1e3 * statistics.median(values) for name, values in seconds.items()}
+
+
+def problem(n: int, rank: int, dtype: type) -> tuple[sparse.csr_array, np.ndarray]:
+    """Return a graph and a random factor for it."""
+    U = np.random.default_rng(1).standard_normal((n, rank)) / np.sqrt(rank)
+    return random_graph(n, dtype), U.astype(dtype)
+
+
+def evaluation(M: sparse.csr_array, U: np.ndarray, tile: int = TILE) -> Callable[[], object]:
+    """Return what this benchmark is about."""
+    op = SparseOperator(M, signature=np.ones(U.shape[1]), tile=tile)
+    return lambda: op.residual_product(U, U)
+
+
+def compare(n: int, rank: int, rounds: int) -> dict[str, float]:
+    """Return the milliseconds of every candidate at one size."""
+    M, U = problem(n, rank, np.float64)
+    candidates = {
+        "float64": evaluation(M, U),
+        "bare products": lambda: stream(U, U, U, nothing, symmetric=True),
+        "float32": evaluation(*problem(n, rank, np.float32)),
+    }
+    if n * n * 16 <= MEMORY_FOR_NUMPY:
+        candidates["NumPy"] = whole_matrix(M, U)
+    return medians(candidates, rounds)
+
+
+def print_comparison(rows: list[dict[str, float]]) -> None:
+    """Print milliseconds and ratios as a Markdown table."""
+    print("|     n | evaluation | bare products | NumPy | float32 | / bare | / NumPy | float32 / float64 |")
+    print("|------:|-----------:|--------------:|------:|--------:|-------:|--------:|------------------:|")
+    for row in rows:
+        double, single, bare = row["float64"], row["float32"], row["bare products"]
+        whole = row.get("NumPy", math.nan)
+        print(
+            f"| {row['n']:5.0f} | {double:10.1f} | {bare:13.1f} | {whole:5.0f} | {single:7.1f} "
+            f"| {double / bare:6.2f} | {double / whole:7.2f} | {single / double:17.2f} |"
+        )
+
+
+def print_tiles(rows: list[dict[str, float]]) -> None:
+    """Print milliseconds for each tile size as a Markdown table."""
+    names = list(rows[0])
+    print("| " + " | ".join(f"{name:>8}" for name in names) + " |")
+    print("|" + "|".join("---------:" for _ in names) + "|")
+    for row in rows:
+        print("| " + " | ".join(f"{value:8.1f}" for value in row.values()) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 5000, 10000, 20000])
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--tiles", type=int, nargs="+")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows: list[dict[str, float]] = []
+    with threadpool_limits(limits=options.threads, user_api="blas"):
+        for n in options.sizes:
+            if options.tiles:
+                M, U = problem(n, options.rank, np.float64)
+                candidates = {f"tile {tile}": evaluation(M, U, tile) for tile in options.tiles}
+                rows.append({"n": n, **medians(candidates, options.rounds)})
+            else:
+                rows.append({"n": n, **compare(n, options.rank, options.rounds)})
+    print(f"one evaluation, sparse M with {ENTRIES_PER_ROW} entries a row, rank {options.rank},", end=" ")
+    print(f"{options.threads} threads, milliseconds (median of {options.rounds})\n")
+    (print_tiles if options.tiles else print_comparison)(rows)
+    versions = {module.__name__: module.__version__ for module in (np, scipy, numba)}
+    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), **versions}
+    print(f"\n{machine}")
+    if options.json:
+        content = {"machine": machine, "rank": options.rank, "threads": options.threads, "rows": rows}
+        options.json.write_text(json.dumps(content, indent=2))
+
+
+if __name__ == "__main__":
+    main()
