@@ -48,4 +48,4 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/memory.py
 
 clean:
-	rm -rf $(VENV) build dist demo docs/_build docs/auto_examples docs/generated
+	rm -rf $(VENV) build dist demo docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst

@@ -79,6 +79,7 @@ def medians(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[st
         # Another order each time: whoever follows the n x n formula finds a cold cache.
         for name in np.random.default_rng(k).permutation(names):
             run = candidates[name]
+            time.sleep(0.1)  # threads of BLAS go on spinning for a while after the n x n formula
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)

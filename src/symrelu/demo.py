@@ -25,7 +25,7 @@ BINS = 150
 
 MODELS: dict[str, dict[str, Any]] = {
     "max(0, U Uᵀ), the paper's model": {},
-    "one negative column, diagonal ignored": {"n_negative": 1, "diagonal": "ignore"},
+    "one negative column, no diagonal": {"n_negative": 1, "diagonal": "ignore"},
 }
 
 
@@ -114,5 +114,6 @@ def draw_demo(demo: Demo, path: Path) -> None:
     axes[3].axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
     axes[3].legend(frameon=False, fontsize=8)
     axes[3].set_title(f"rank {RANK}")
+    figure.get_layout_engine().set(wspace=0.06)
     with write_aside(path) as file:
         figure.savefig(file, dpi=110, format="png")
