@@ -80,7 +80,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     path = Path(path)
     _check_readable(path)
     suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": io.mmread, ".mtx.gz": io.mmread}
+    readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": _read_mtx, ".mtx.gz": _read_mtx}
     if suffixes not in readers:
         raise ValueError(f"{path} must be one of {_READABLE}; the ending {path.suffix!r} is not known.")
     try:
@@ -108,6 +108,10 @@ def _read_npy(path: Path) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise _WrongKind(f"{path} is an npz archive with the ending .npy. Rename it.")
     return array
+
+
+def _read_mtx(path: Path) -> Any:
+    return io.mmread(path, spmatrix=False)
 
 
 def _read_npz(path: Path) -> Any:
