@@ -1,23 +1,199 @@
+"""The baselines: their subproblems against scipy, their descent, their scores."""
+
+import dataclasses
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import nnls
 
-from symrelu.baselines import truncated_eigen
+from symrelu import Solution, Status
+from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
+from symrelu.baselines.linear import LinearModelOperator
+from symrelu.baselines.symanls import nonnegative_solve
 from symrelu.datasets import make_relu_gram
+
+SOLVERS = [SymHALS(), SymANLS(), SymHALS(coupling=3.0), SymANLS(coupling=0.01)]
+
+
+def graph(n=60, seed=0):
+    return make_relu_gram(n, 4, shift=0.1, random_state=seed)[0]
+
+
+def nnls_rows(gram, target):
+    """Solve each row by scipy: |L^T x - L^-1 t|^2 has the same minimiser."""
+    L = np.linalg.cholesky(gram)
+    return np.array([nnls(L.T, np.linalg.solve(L, t))[0] for t in target])
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    rank=st.integers(1, 15),
+    n=st.integers(1, 20),
+    ridge=st.sampled_from([1e-4, 0.1, 10.0]),
+    free=st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_block_pivoting_equals_scipy_nnls(seed, rank, n, ridge, free):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((rank + 3, rank))
+    gram = B.T @ B + ridge * np.eye(rank)
+    target = rng.standard_normal((n, rank)) * 3
+    X = nonnegative_solve(gram, target, rng.random((n, rank)) < free)
+    assert (X >= 0).all()
+    assert_allclose(X, nnls_rows(gram, target), atol=1e-8 * max(1, np.abs(X).max()))
+
+
+def test_block_pivoting_in_batches_and_with_ties():
+    rng = np.random.default_rng(0)
+    gram = np.eye(4) + 1.0
+    target = rng.integers(-1, 2, (500, 4)).astype(float)  # many exact zeros
+    X = nonnegative_solve(gram, target, np.zeros((500, 4), bool))
+    assert_allclose(X, nnls_rows(gram, target), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_block_pivoting_ends_in_both_precisions(dtype):
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((40, 30)).astype(dtype)
+    gram = B.T @ B + dtype(1e-3) * np.eye(30, dtype=dtype)
+    target = rng.standard_normal((100, 30)).astype(dtype)
+    X = nonnegative_solve(gram, target, np.ones((100, 30), bool))
+    assert X.dtype == dtype
+    gradient = X @ gram - target
+    slack = 1e-3 if dtype is np.float32 else 1e-10
+    assert gradient[X == 0].min() > -slack
+    assert np.abs(gradient[X > 0]).max() < slack
+
+
+def test_hals_column_is_the_exact_minimiser_of_its_column():
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((8, 3))
+    gram, target, factor = B.T @ B + np.eye(3), rng.standard_normal((10, 3)), rng.random((10, 3))
+    X = SymHALS()._update(gram, target, factor)
+    # The last column was updated last: given the others, no other nonnegative column is better.
+    others = X[:, :2] @ gram[:2, 2]
+    assert_allclose(X[:, 2], np.maximum(0, (target[:, 2] - others) / gram[2, 2]))
+    converged = X
+    for _ in range(500):
+        converged = SymHALS()._update(gram, target, converged)
+    assert_allclose(converged, nnls_rows(gram, target), atol=1e-10)
+
+
+def coupled_objective(M, U, V, coupling):
+    return np.linalg.norm(M - U @ V.T) ** 2 / 2 + coupling / 2 * np.linalg.norm(U - V) ** 2
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_objective_is_the_coupled_one_and_falls(solver, kind):
+    M = graph()
+    op = LinearModelOperator(kind(M), np.ones(5))
+    state = solver.init(op, np.random.default_rng(0).random((60, 5)))
+    for _ in range(30):
+        after = solver.step(op, state)
+        assert_allclose(after.objective, coupled_objective(M, after.U, after.V, solver.coupling), rtol=1e-10)
+        assert after.objective <= state.objective * (1 + 1e-12)
+        assert_allclose(after.loss, np.linalg.norm(M - after.U @ after.U.T) ** 2 / 2, rtol=1e-10)
+        state = after
+
+
+@pytest.mark.parametrize("solver", SOLVERS[:3], ids=repr)
+def test_converged_factors_solve_each_others_problem(solver):
+    """At the end each factor is scipy's nonnegative least-squares solution for the other one."""
+    M, c = graph(), solver.coupling
+    op = LinearModelOperator(M, np.ones(4))
+    state = solver.init(op, np.random.default_rng(0).random((60, 4)))
+    for _ in range(1500):
+        state = solver.step(op, state)
+    for free, fixed in ((state.U, state.V), (state.V, state.U)):
+        expected = nnls_rows(fixed.T @ fixed + c * np.eye(4), M @ fixed + c * fixed)
+        assert_allclose(free, expected, atol=1e-6)
+    assert state.gradient_norm < 1e-5
+
+
+def test_gradient_test_ends_a_fit():
+    solution = symmetric_nmf(graph(), 4, SymHALS(), random_state=0, max_iter=3000, tol=0, ftol=0, gtol=1e-8)
+    assert solution.status is Status.GRADIENT
+    assert (solution.U >= 0).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS[:2], ids=repr)
+def test_dense_equals_sparse_and_same_seed_same_answer(solver):
+    M = graph()
+    fits = [
+        symmetric_nmf(kind(M), 5, solver, random_state=3, max_iter=20)
+        for kind in (np.asarray, sparse.csr_array)
+    ]
+    assert_allclose(fits[0].U, fits[1].U, atol=1e-9)
+    again = symmetric_nmf(M, 5, solver, random_state=3, max_iter=20)
+    assert_array_equal(again.U, fits[0].U)
+
+
+@pytest.mark.parametrize("solver", SOLVERS[:2], ids=repr)
+def test_solution_is_scored_on_the_gram_matrix_and_can_be_saved(solver, tmp_path):
+    M = graph()
+    solution = symmetric_nmf(M, 5, solver, random_state=0, max_iter=25, ftol=0, gtol=0)
+    assert_allclose(
+        solution.relative_error, np.linalg.norm(M - solution.U @ solution.U.T) / np.linalg.norm(M), rtol=1e-10
+    )
+    assert solution.n_iter == 25
+    assert solution.n_evaluations == 1 + 2 * 25
+    assert solution.solver == repr(solver)
+    solution.save(tmp_path / "fit.npz")
+    assert_array_equal(Solution.load(tmp_path / "fit.npz").U, solution.U)
+
+
+def test_sparse_input_never_becomes_dense(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("made dense")
+
+    monkeypatch.setattr(sparse.csr_array, "toarray", refuse)
+    monkeypatch.setattr(sparse.csr_array, "todense", refuse)
+    M = sparse.csr_array(graph())
+    for solver in SOLVERS[:2]:
+        symmetric_nmf(M, 3, solver, max_iter=3, random_state=0)
+    truncated_eigen(M, 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"solver": "symhals"}, TypeError, r"solver must be SymHALS\(\) or SymANLS\(\), got 'symhals'"),
+        ({"rank": 0}, ValueError, "rank must be an integer from 1 to 60"),
+        ({"init": -np.ones((60, 2))}, ValueError, "init must be nonnegative .* got an entry -1"),
+        ({"init": np.ones((60, 3))}, ValueError, "init must have shape"),
+        ({"max_iter": 0}, ValueError, "max_iter must be"),
+    ],
+)
+def test_bad_settings(settings, error, message):
+    with pytest.raises(error, match=message):
+        symmetric_nmf(graph(), **{"rank": 2, "solver": SymHALS(), **settings})
+
+
+@pytest.mark.parametrize("kind", [SymHALS, SymANLS])
+def test_coupling_is_checked_and_solvers_are_values(kind):
+    with pytest.raises(ValueError, match=rf"{kind.__name__}\(coupling=...\) must be in \(0, inf\), got 0"):
+        kind(coupling=0)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kind().coupling = 1.0
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("rank", [1, 5, 29, 30])
 def test_truncated_eigen_is_the_best_of_its_rank(kind, rank):
-    M, _ = make_relu_gram(30, 4, shift=0.1, random_state=0)
-    result = truncated_eigen(kind(M), rank)
+    M = graph(30)
+    solution = truncated_eigen(kind(M), rank)
     values = np.linalg.eigvalsh(M)
     dropped = np.sort(np.abs(values))[: 30 - rank]
     best = np.linalg.norm(dropped) / np.linalg.norm(values)
-    assert_allclose(result.relative_error, best, atol=1e-7)
-    residual = M - (result.U * result.signature) @ result.U.T
+    assert_allclose(solution.relative_error, best, atol=1e-7)
+    residual = M - (solution.U * solution.signature) @ solution.U.T
     assert_allclose(np.linalg.norm(residual) / np.linalg.norm(M), best, atol=1e-7)
+    assert_allclose(residual @ solution.U, 0, atol=1e-6 * np.linalg.norm(M))
+    assert len(solution.history) == 1
 
 
 def test_zero_eigenvalues_have_a_sign():
@@ -27,3 +203,12 @@ def test_zero_eigenvalues_have_a_sign():
 def test_truncated_eigen_checks_its_rank():
     with pytest.raises(ValueError, match="rank must be an integer from 1 to 3"):
         truncated_eigen(np.eye(3), 4)
+
+
+def test_linear_model_operator_by_definition():
+    M, rng = graph(20), np.random.default_rng(0)
+    U, V, s = rng.standard_normal((20, 3)), rng.standard_normal((20, 4)), np.array([1, -1, 1.0])
+    evaluation = LinearModelOperator(sparse.csr_array(M), s).residual_product(U, V)
+    X = (U * s) @ U.T
+    assert_allclose(evaluation.product, (M - X) @ V)
+    assert_allclose(evaluation.loss, np.linalg.norm(M - X) ** 2 / 2)

@@ -26,7 +26,16 @@ ALLOWED = {
     "decompose": {"kernels.threads", "loop", "operators", "solution", "solvers", "start", "validation"},
     "metrics": {"operators", "validation"},
     "datasets": {"graphs", "start", "validation"},
-    "baselines": {"baselines", "start", "validation"},
+    "baselines": {
+        "baselines",
+        "kernels.threads",
+        "loop",
+        "operators.base",
+        "solution",
+        "solvers.base",
+        "start",
+        "validation",
+    },
     "estimators": {"decompose", "graphs", "validation"},
     "plots": {"kernels", "solution"},
 }

@@ -1,5 +1,8 @@
 """What others do with the same matrix, for comparison."""
 
-from symrelu.baselines.eigen import TruncatedEigen, truncated_eigen
+from symrelu.baselines.coupled import symmetric_nmf
+from symrelu.baselines.eigen import truncated_eigen
+from symrelu.baselines.symanls import SymANLS
+from symrelu.baselines.symhals import SymHALS
 
-__all__ = ["TruncatedEigen", "truncated_eigen"]
+__all__ = ["SymANLS", "SymHALS", "symmetric_nmf", "truncated_eigen"]

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+import time
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
+from symrelu.baselines.linear import LinearModelOperator
+from symrelu.solution import History, Record, Solution, Status
 from symrelu.start import random_generator
 from symrelu.validation import check_integer, check_similarity
 
 
-class TruncatedEigen(NamedTuple):
-    """Result of :func:`truncated_eigen`: M ~ (U * signature) U^T.
-
-    Attributes
-    ----------
-    U : ndarray of shape (n, rank)
-        Eigenvectors times root of the magnitude of their eigenvalues.
-    signature : ndarray of shape (rank,)
-        Signs of the eigenvalues.
-    relative_error : float
-        ||M - (U * signature) U^T|| / ||M||, without a ReLU.
-    """
-
-    U: np.ndarray
-    signature: np.ndarray
-    relative_error: float
-
-
-def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEigen:
+def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
     """Return the eigenpairs of largest magnitude, the best linear approximation of that rank.
 
     Parameters
@@ -44,7 +28,9 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEig
 
     Returns
     -------
-    result : TruncatedEigen
+    solution : Solution
+        ``relative_error`` is ||M - X|| / ||M||, without a ReLU. The columns may have either sign. It is a
+        stationary point of 1/2 ||M - X||^2, which is the status it is given.
 
     Examples
     --------
@@ -53,6 +39,7 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEig
     >>> round(truncated_eigen(np.diag([3.0, 4.0]), rank=1).relative_error, 12)
     0.6
     """
+    begin = time.perf_counter()
     M = check_similarity(M)
     n = M.shape[0]
     check_integer("rank", rank, 1, n, note=" (the size of M)")
@@ -63,6 +50,20 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> TruncatedEig
         values, vectors = eigsh(M, k=rank, which="LM", v0=v0)
     leading = np.argsort(-np.abs(values), kind="stable")[:rank]
     values, vectors = values[leading], vectors[:, leading]
-    total = float(np.sum(np.square(M.data if sparse.issparse(M) else M, dtype=np.float64)))
-    left = max(0.0, 1 - float(np.sum(np.square(values, dtype=np.float64))) / total)
-    return TruncatedEigen(vectors * np.sqrt(np.abs(values)), np.where(values < 0, -1.0, 1.0), math.sqrt(left))
+    U = np.ascontiguousarray(vectors * np.sqrt(np.abs(values)))
+    op = LinearModelOperator(M, np.where(values < 0, -1.0, 1.0))
+    loss = op.loss(U).loss
+    record = Record(0, op.evaluations, time.perf_counter() - begin, op.relative_error(loss), loss, loss, 0.0)
+    return Solution(
+        U=U,
+        signature=op.signature,
+        alpha=0.0,
+        status=Status.GRADIENT,
+        n_iter=0,
+        n_evaluations=op.evaluations,
+        relative_error=op.relative_error(loss),
+        norm=op.norm,
+        objective=loss,
+        history=History.from_records([record]),
+        solver="truncated_eigen",
+    )

@@ -1,0 +1,172 @@
+"""What SymHALS and SymANLS share: symmetric NMF with two factors that a penalty holds together.
+
+    minimise over U, V >= 0:   1/2 ||M - U V^T||^2 + coupling/2 ||U - V||^2
+
+Both update U for fixed V and then V for fixed U, by a nonnegative least-squares problem in each row. They
+differ only in how well they solve it. The paper scores them on U U^T.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symrelu.baselines.linear import LinearModelOperator, half_square_distance
+from symrelu.kernels.threads import single_threaded_blas
+from symrelu.loop import Callback, Limits, run
+from symrelu.operators.base import Operator
+from symrelu.solution import Solution
+from symrelu.solvers.base import State, check_range
+from symrelu.start import random_generator
+from symrelu.validation import check_callback, check_integer, check_similarity, check_start
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledState(State):
+    """State between two sweeps: both factors, and the product that the next sweep needs."""
+
+    V: Any
+    product: Any  # M V
+
+
+@dataclass(frozen=True)
+class CoupledSolver(ABC):
+    """A sweep over U and V; subclasses say how the least-squares problem is solved.
+
+    Parameters
+    ----------
+    coupling : float
+        Weight of ||U - V||^2 / 2.
+    """
+
+    coupling: float = 0.66
+
+    def __post_init__(self) -> None:
+        check_range(self, "coupling", 0, math.inf, low_included=False)
+
+    @abstractmethod
+    def _update(self, gram: Any, target: Any, factor: Any) -> Any:
+        """Lower 1/2 <X gram, X> - <target, X> over X >= 0, from X = factor."""
+
+    def init(self, op: Operator, U0: Any) -> CoupledState:
+        """Start from U = V = U0."""
+        product = op.matmul(U0)
+        return self._state(op, U0, U0, product, product)
+
+    def step(self, op: Operator, state: State) -> CoupledState:
+        """Update U, then V."""
+        assert isinstance(state, CoupledState)
+        U = self._solve(state.V, state.product, state.U)
+        product_with_U = op.matmul(U)
+        V = self._solve(U, product_with_U, state.V)
+        return self._state(op, U, V, product_with_U, op.matmul(V))
+
+    def _solve(self, fixed: Any, product: Any, factor: Any) -> Any:
+        gram, target = self._normal_equations(fixed, product)
+        return self._update(gram, target, factor)
+
+    def _normal_equations(self, fixed: Any, product: Any) -> tuple[Any, Any]:
+        """Return fixed^T fixed + coupling I and M fixed + coupling fixed."""
+        gram = fixed.T @ fixed + self.coupling * np.eye(fixed.shape[1], dtype=fixed.dtype)
+        return gram, product + self.coupling * fixed
+
+    def _state(self, op: Operator, U: Any, V: Any, product_with_U: Any, product: Any) -> CoupledState:
+        assert isinstance(op, LinearModelOperator)
+        distance = float(np.sum(np.square(U - V), dtype=np.float64))
+        fit = half_square_distance(op.norm, product, U, U.T @ U, V.T @ V)
+        loss = op.loss_from_product(U, product_with_U)
+        slopes = (self._slope(U, V, product), self._slope(V, U, product_with_U))
+        return CoupledState(
+            U=U,
+            objective=fit + self.coupling / 2 * distance,
+            gradient_norm=math.hypot(*slopes),
+            latent_loss=loss,
+            loss=loss,
+            latent_norm=op.norm,
+            V=V,
+            product=product,
+        )
+
+    def _slope(self, free: Any, fixed: Any, product: Any) -> float:
+        """Return the norm of the projected gradient with respect to ``free``."""
+        gram, target = self._normal_equations(fixed, product)
+        gradient = free @ gram - target
+        return float(np.linalg.norm(np.where(free > 0, gradient, np.minimum(gradient, 0))))
+
+
+def symmetric_nmf(
+    M: Any,
+    rank: int,
+    solver: CoupledSolver,
+    *,
+    init: Any | None = None,
+    tol: float = 1e-4,
+    gtol: float = 1e-6,
+    ftol: float = 1e-8,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Fit M ~ U U^T with U >= 0, without a ReLU.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative and symmetric. Sparse input never becomes n x n.
+    rank : int
+        Number of columns of U.
+    solver : CoupledSolver
+        ``SymHALS()`` or ``SymANLS()``.
+    init : array-like of shape (n, rank), optional
+        Nonnegative start of both factors; uniform random numbers by default.
+    tol, gtol, ftol : float
+        Stopping tests, as for :func:`symrelu.decompose`.
+    max_iter : int, default=1000
+        Largest number of sweeps.
+    max_time : float, optional
+        Seconds they may take.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    callback : callable, optional
+        As for :func:`symrelu.decompose`.
+
+    Returns
+    -------
+    solution : Solution
+        ``relative_error`` is ||M - U U^T|| / ||M||; ``objective`` is the coupled one. An evaluation is a
+        product with M.
+
+    Examples
+    --------
+    >>> from symrelu.baselines import SymHALS, symmetric_nmf
+    >>> from symrelu.datasets import make_relu_gram
+    >>> M, _ = make_relu_gram(40, 3, random_state=0)
+    >>> solution = symmetric_nmf(M, 5, SymHALS(), max_iter=50, random_state=0)
+    >>> bool((solution.U >= 0).all())
+    True
+    """
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    if not isinstance(solver, CoupledSolver):
+        raise TypeError(f"solver must be SymHALS() or SymANLS(), got {solver!r}.")
+    check_callback(callback)
+    M = check_similarity(M)
+    rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
+    U0 = _start(M, rank, init, random_state)
+    op = LinearModelOperator(M, np.ones(rank))
+    with single_threaded_blas:
+        return run(op, solver, U0, limits, callback=callback)
+
+
+def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:
+    n = M.shape[0]
+    if init is None:
+        return np.asarray(random_generator(random_state).random((n, rank)), dtype=M.dtype)
+    U0 = check_start(init, n, rank, M.dtype)
+    if (U0 < 0).any():
+        raise ValueError(f"init must be nonnegative for symmetric NMF, got an entry {U0.min():g}.")
+    return U0

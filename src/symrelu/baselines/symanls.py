@@ -1,0 +1,98 @@
+"""SymANLS: each least-squares problem solved exactly, by block principal pivoting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symrelu.baselines.coupled import CoupledSolver
+
+# After so many exchanges without progress a row falls back to exchanging one variable at a time, which
+# cannot cycle (Kim and Park, 2011).
+_PATIENCE = 3
+_BATCH_BYTES = 64e6
+
+
+@dataclass(frozen=True)
+class SymANLS(CoupledSolver):
+    """Minimise the coupled objective over one factor at a time, exactly.
+
+    Parameters
+    ----------
+    coupling : float, default=0.66
+        Weight of ||U - V||^2 / 2.
+
+    References
+    ----------
+    D. Kuang, S. Yun, H. Park, "SymNMF: nonnegative low-rank approximation of a similarity matrix for graph
+    clustering", J. Glob. Optim. 62, 2015. J. Kim, H. Park, "Fast nonnegative matrix factorization: an
+    active-set-like method and comparisons", SIAM J. Sci. Comput. 33, 2011.
+    """
+
+    def _update(self, gram: Any, target: Any, factor: Any) -> Any:
+        return nonnegative_solve(gram, target, factor > 0)
+
+
+def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray) -> np.ndarray:
+    """Return X >= 0 that minimises 1/2 <X gram, X> - <target, X>, by block principal pivoting.
+
+    All rows pivot at once: each has its own set of passive (free) variables, its slopes must be
+    nonnegative where it is not passive, and the rows that violate this exchange their violators.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (rank, rank)
+        Symmetric positive definite.
+    target : ndarray of shape (n, rank)
+    passive : ndarray of bool of shape (n, rank)
+        Variables to start with as free ones.
+
+    Returns
+    -------
+    X : ndarray of shape (n, rank)
+    """
+    n, rank = target.shape
+    # A violation within rounding is none: exchanging it back and forth would never end.
+    slack = 10 * np.finfo(target.dtype).eps * (np.abs(gram).max() + np.abs(target).max(axis=1, keepdims=True))
+    passive = passive.copy()
+    X, slope = _solve_passive(gram, target, passive)
+    fewest = np.full(n, rank + 1)
+    patience = np.full(n, _PATIENCE)
+    for _ in range(_largest_number_of_exchanges(rank)):
+        wrong = (passive & (-slack > X)) | (~passive & (slope < -slack))
+        count = wrong.sum(axis=1)
+        rows = np.flatnonzero(count)
+        if rows.size == 0:
+            break
+        better = count[rows] < fewest[rows]
+        fewest[rows[better]] = count[rows[better]]
+        patience[rows[better]] = _PATIENCE
+        patience[rows[~better]] -= 1
+        single = rows[patience[rows] < 0]
+        last = rank - 1 - np.argmax(wrong[single, ::-1], axis=1)
+        wrong[single] = False
+        wrong[single, last] = True
+        passive[rows] ^= wrong[rows]
+        X[rows], slope[rows] = _solve_passive(gram, target[rows], passive[rows])
+    return np.maximum(X, 0)
+
+
+def _largest_number_of_exchanges(rank: int) -> int:
+    return 50 + 10 * rank
+
+
+def _solve_passive(gram: np.ndarray, target: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Solve each row for its passive variables, the others zero; return X and the slope of the objective."""
+    n, rank = target.shape
+    X = np.empty_like(target)
+    batch = max(1, int(_BATCH_BYTES / (rank * rank * target.itemsize)))
+    identity = np.eye(rank, dtype=target.dtype)
+    for start in range(0, n, batch):
+        free = passive[start : start + batch]
+        # Rows and columns of variables that are held at zero become those of the identity.
+        systems = np.where(free[:, :, None] & free[:, None, :], gram, identity)
+        right = np.where(free, target[start : start + batch], 0)
+        X[start : start + batch] = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    return X, np.where(passive, 0, X @ gram - target)
