@@ -1,4 +1,4 @@
-"""Matrices to try things on: the paper's synthetic ones, and the graph of scikit-learn's digits."""
+"""What needs no files: the paper's synthetic matrices, and the graph of scikit-learn's digits."""
 
 from __future__ import annotations
 
