@@ -25,7 +25,7 @@ ALLOWED = {
     "graphs": {"validation"},
     "decompose": {"kernels.threads", "loop", "operators", "solution", "solvers", "start", "validation"},
     "metrics": {"operators", "validation"},
-    "datasets": {"graphs", "start", "validation"},
+    "datasets": {"datasets", "files", "graphs", "start", "validation"},
     "baselines": {
         "baselines",
         "kernels.threads",

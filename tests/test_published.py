@@ -91,7 +91,7 @@ def test_missing_files_say_which_where_from_and_where_to(tmp_path, name):
         FileNotFoundError, match=rf"{name} was not found: put .*{name}.npz into .*published at http"
     ):
         LOADERS[name](tmp_path)
-    with pytest.raises(FileNotFoundError, match="The data directory .* does not exist"):
+    with pytest.raises(FileNotFoundError, match=r"The data directory .* does not exist"):
         LOADERS[name](tmp_path / "nowhere")
 
 
