@@ -2,6 +2,11 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from symrelu.kernels import tiles
+
+# Small tests shall run on threads too.
+tiles.MIN_WORK_TO_SHARE = 0
+
 settings.register_profile(
     "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -83,7 +83,8 @@ def test_iterates_equal_algorithm_1(name, label, step, momentum, safeguard):
             break
         assert norm(state.U - U) <= 1e-10 * norm(U), compared
         compared += 1
-    assert compared > STEPS or (step == 10 and momentum == 1 and compared >= 5)
+    runs_away = step == 10 and momentum == 1 and label in {"dense data", "everything"}
+    assert compared > STEPS or (runs_away and compared >= 5)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -45,7 +45,14 @@ class Scripted:
     def _state(self, k, U):
         value = self.objectives[min(k, len(self.objectives) - 1)]
         factor = np.full_like(U, np.nan) if k == self.nan_factor_at else np.full_like(U, float(k))
-        return State(factor, value, float(k), value, value, 1.0)
+        return State(
+            U=factor,
+            objective=value,
+            gradient_norm=float(k),
+            latent_loss=value,
+            loss=value,
+            latent_norm=1.0,
+        )
 
 
 def test_stops_at_tol():

@@ -62,12 +62,13 @@ def test_parameters_per_pair():
     [
         (np.ones((2, 1)), None, r"U must have shape \(n, rank\) with n = 3, got \(2, 1\)"),
         (np.ones(3), None, "U must have shape"),
+        (np.ones((3, 1)) * 1j, None, "U must be an array of real numbers"),
         (np.ones((3, 2)), [1, 0], "signature must be 2 numbers"),
         (np.ones((3, 2)), [1], "signature must be 2 numbers"),
     ],
 )
 def test_bad_factors(U, signature, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         metrics.relative_error(np.eye(3), U, signature)
 
 

@@ -1,5 +1,8 @@
 """The kernels: tile schedule, packing, two-factor products, threads."""
 
+import gc
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -97,21 +100,52 @@ def blas_threads():
 
 
 def test_number_of_workers_is_that_of_blas():
-    with threadpool_limits(limits=1, user_api="blas"):
-        assert threads.allowed_threads() == 1
+    for limit in (1, 2):
+        with threadpool_limits(limits=limit, user_api="blas"):
+            assert threads.allowed_threads() == limit
 
 
 def test_blas_threads_are_restored_after_overlapping_fits():
     before, allowed = blas_threads(), threads.allowed_threads()
-    guard = threads.single_threaded_blas
-    guard.__enter__()
-    guard.__enter__()
+    first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
+    first.__enter__()
+    second.__enter__()
     assert set(blas_threads()) <= {1}
     assert threads.allowed_threads() == allowed
-    guard.__exit__()
+    first.__exit__()
     assert set(blas_threads()) <= {1}
-    guard.__exit__()
+    second.__exit__()
     assert blas_threads() == before
+
+
+def test_whoever_never_left_leaves_when_forgotten():
+    """Ctrl-C between two lines of __exit__ must not leave BLAS at one thread for ever."""
+    before = blas_threads()
+    guard = threads.single_threaded_blas()
+    guard.__enter__()
+    del guard
+    gc.collect()
+    assert blas_threads() == before
+    assert not threads.single_threaded_blas._inside
+
+
+def test_no_thread_to_be_had_leaves_nobody_waiting(monkeypatch):
+    running = threading.active_count()
+    real_start = threading.Thread.start
+
+    def start(thread):
+        if threading.active_count() > running:
+            raise RuntimeError("can't start new thread")
+        real_start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threads.run_rounds(lambda: [[1, 2, 3]] * 5, lambda worker, tasks: None, workers=3)
+    for _ in range(100):
+        if threading.active_count() == running:
+            break
+        time.sleep(0.05)
+    assert threading.active_count() == running
 
 
 @pytest.mark.parametrize("guilty", [0, 1])

@@ -27,9 +27,15 @@ def asymmetric():
     return M
 
 
-def malformed():
-    M = sparse.csr_array(GOOD)
-    M.indices = M.indices + 2
+def malformed(kind, attribute="indices", change=10**6):
+    M = kind(GOOD)
+    setattr(M, attribute, getattr(M, attribute) + change)
+    return M
+
+
+def malformed_coo():
+    M = sparse.coo_array(GOOD)
+    M.coords = tuple(index + 10**6 for index in M.coords)
     return M
 
 
@@ -68,7 +74,12 @@ BAD_MATRICES = {
         ValueError,
         "must have a positive entry",
     ),
-    "malformed": (malformed(), ValueError, "must be a well-formed sparse matrix"),
+    "malformed csr": (malformed(sparse.csr_array), ValueError, "must be a well-formed sparse matrix"),
+    "malformed csc": (malformed(sparse.csc_array), ValueError, "must be a well-formed sparse matrix"),
+    "malformed bsr": (malformed(sparse.bsr_array), ValueError, "must be a well-formed sparse matrix"),
+    "negative indices": (malformed(sparse.csc_matrix, change=-5), ValueError, "must be a well-formed sparse"),
+    "malformed indptr": (malformed(sparse.csc_array, "indptr"), ValueError, "must be a well-formed sparse"),
+    "malformed coo": (malformed_coo(), ValueError, "must be a well-formed sparse matrix: coordinates"),
     "masked array": (
         np.ma.masked_array(GOOD, mask=GOOD == 0),
         TypeError,
@@ -77,7 +88,7 @@ BAD_MATRICES = {
     "too large": (
         np.broadcast_to(np.True_, (10**6, 10**6)),
         MemoryError,
-        r"dense 1000000 x 1000000 array and needs 8000.0 GB as float64; .* GB are available. Pass a scipy",
+        r"dense 1000000 x 1000000 array needs 8000.0 GB as float64; .* GB are available. Pass a scipy",
     ),
 }
 
@@ -103,7 +114,10 @@ BAD_SETTINGS = {
     "start NaN": ({"init": np.full((3, 2), np.nan)}, ValueError, "init must be finite"),
     "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must not be zero everywhere"),
     "start text": ({"init": "svd"}, ValueError, "init must be one of 'random', 'spectral', got 'svd'"),
-    "start kind": ({"init": {"a": 1}}, TypeError, "init must be a name or an array of numbers, got dict"),
+    "start kind": ({"init": {"a": 1}}, TypeError, "init must be an array of real numbers, got dict of object"),
+    "start complex": ({"init": np.ones((3, 2)) * 1j}, TypeError, "init must be .* real numbers, .* complex128"),
+    "start strings": ({"init": [["1", "2"]] * 3}, TypeError, "init must be .* real numbers, got list of <U1"),
+    "start ragged": ({"init": [[1, 2], [1]]}, ValueError, "init must be a matrix, got rows of different"),
     "alpha negative": ({"alpha": -1e-3}, ValueError, "alpha must be a finite number >= 0, got -0.001"),
     "alpha NaN": ({"alpha": np.nan}, ValueError, "alpha must be a finite number >= 0, got nan"),
     "alpha text": ({"alpha": "0"}, TypeError, "alpha must be a finite number >= 0, got '0'"),
@@ -177,6 +191,13 @@ def test_ignored_diagonal_of_a_diagonal_matrix():
 def test_alpha_out_of_proportion(no_work):
     with pytest.raises(ValueError, match=r"alpha=1e.300 is out of all proportion"):
         decompose(GOOD * 1e-200, 2, alpha=1e300)
+
+
+@pytest.mark.parametrize("backend", ["dense", "reference"])
+def test_dense_backend_of_a_large_sparse_matrix_is_refused(backend, no_work):
+    M = sparse.csr_array(sparse.eye_array(10**6))
+    with pytest.raises(MemoryError, match=r"M as a dense 1000000 x 1000000 array needs 8000.0 GB"):
+        decompose(M, 2, backend=backend)
 
 
 @pytest.mark.parametrize("memory", [None, 10**18])

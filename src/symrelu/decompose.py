@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
@@ -18,6 +19,7 @@ from symrelu.validation import (
     check_choice,
     check_integer,
     check_mask,
+    check_memory,
     check_number,
     check_similarity,
     scale_exponent,
@@ -126,6 +128,8 @@ def decompose(
     init = check_init(init, n, rank, M.dtype)
     random_generator(random_state)
 
+    if backend in ("dense", "reference") and issparse(M):
+        check_memory(M.shape, M.dtype, "M")
     exponent = scale_exponent(M)
     scaled_alpha = _scaled_alpha(alpha, exponent)
     op = as_operator(
@@ -139,7 +143,7 @@ def decompose(
     )
     if op.norm == 0:
         raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
-    with single_threaded_blas:  # the passes have threads of their own
+    with single_threaded_blas():  # the passes have threads of their own
         U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
         return run(op, solver, U0, limits, callback=callback, exponent=exponent)
 

@@ -131,6 +131,8 @@ class _Journey:
         self.recent_objectives: deque[float] = deque(maxlen=PLATEAU_WINDOW + 1)
         self.seconds = 0.0
         self.moved = False
+        # A gradient that is not at U has to be confirmed by a pass of its own: not at every iteration.
+        self.next_confirmation = 0
 
     def advance(self, move: Callable[[], State]) -> Status | None:
         """Make one timed move, record it and say whether it was the last one."""
@@ -161,11 +163,10 @@ class _Journey:
         )
 
     def _status(self) -> Status | None:
-        op, limits, state = self.op, self.limits, self.state
+        limits = self.limits
         if limits.tol and self.records[-1].relative_error <= limits.tol:
             return Status.TOLERANCE
-        scale = (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, state.U))
-        if limits.gtol and state.gradient_norm <= limits.gtol * scale:
+        if limits.gtol and self._is_stationary():
             return Status.GRADIENT
         if limits.ftol and len(self.recent_objectives) > PLATEAU_WINDOW:
             lowest, highest = min(self.recent_objectives), max(self.recent_objectives)
@@ -176,6 +177,22 @@ class _Journey:
         if limits.max_time is not None and self.seconds >= limits.max_time:
             return Status.MAX_TIME
         return None
+
+    def _is_stationary(self) -> bool:
+        op, state = self.op, self.state
+        bound = self.limits.gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, state.U))
+        if not state.gradient_norm <= bound:
+            return False
+        if state.gradient_at_U:
+            return True
+        if len(self.records) < self.next_confirmation:
+            return False
+        self.next_confirmation = len(self.records) + PLATEAU_WINDOW
+        start = time.perf_counter()
+        product = op.residual_product(state.U, state.U).product
+        norm = math.sqrt(square_norm(op, op.alpha * state.U - 2 * product * op.signature))
+        self.seconds += time.perf_counter() - start
+        return norm <= bound
 
     def solution(self, status: Status, solver: Solver) -> Solution:
         if self.best is None:

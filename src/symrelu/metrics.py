@@ -14,6 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from symrelu.operators import Operator, as_operator
 from symrelu.validation import (
     check_choice,
+    check_factor,
     check_mask,
     check_similarity,
     scale_exponent,
@@ -154,7 +155,7 @@ def _problem(
 
 
 def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:
-    U = np.array(U, dtype=M.dtype, order="C")
+    U = check_factor(U, M.dtype, "U")
     if U.ndim != 2 or len(U) != M.shape[0]:
         raise ValueError(f"U must have shape (n, rank) with n = {M.shape[0]}, got {U.shape}.")
     signature = np.ones(U.shape[1], M.dtype) if signature is None else np.asarray(signature, M.dtype)

@@ -36,7 +36,7 @@ def check_similarity(M: Any, name: str = "M") -> Any:
     -------
     M : csr_array or ndarray of shape (n, n)
     """
-    _reject_foreign_objects(M, name)
+    reject_foreign_objects(M, name)
     M = _to_float_csr(M, name) if sparse.issparse(M) else _to_float_array(M, name)
     _check_values(M, name)
     M = _check_symmetric(M, name)
@@ -45,7 +45,8 @@ def check_similarity(M: Any, name: str = "M") -> Any:
     return M
 
 
-def _reject_foreign_objects(M: Any, name: str) -> None:
+def reject_foreign_objects(M: Any, name: str = "M") -> None:
+    """Raise for objects that NumPy would take apart in a way nobody means."""
     if hasattr(M, "adjacency") and hasattr(M, "nodes") and hasattr(M, "edges"):
         raise TypeError(
             f"{name} must be a matrix, got a networkx {type(M).__name__}. "
@@ -82,17 +83,28 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
 def _to_float_csr(M: Any, name: str) -> Any:
     _check_shape(M.shape, name)
     dtype = _check_dtype(M.dtype, name)
+    _check_well_formed(M, name)
     csr = M.tocsr()
     # A new object over the same buffers: its format flags are computed, not inherited.
     csr = sparse.csr_array((csr.data.astype(dtype, copy=False), csr.indices, csr.indptr), shape=csr.shape)
-    try:
-        csr.check_format(full_check=True)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a well-formed sparse matrix: {error}.") from error
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     return _without_stored_zeros(csr)
+
+
+def _check_well_formed(M: Any, name: str) -> None:
+    """Raise if indices point outside: scipy's and our compiled code would follow them."""
+    try:
+        if M.format in ("csr", "csc", "bsr"):
+            # A new object over the same buffers, since the check may tidy the one it is called on.
+            type(M)((M.data, M.indices, M.indptr), shape=M.shape).check_format(full_check=True)
+        elif M.format == "coo":
+            for index, size in zip(M.coords, M.shape, strict=True):
+                if len(index) != len(M.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
+                    raise ValueError("coordinates must lie inside the shape, as many as there are values")
+    except ValueError as error:
+        raise ValueError(f"{name} must be a well-formed sparse matrix: {error}.") from error
 
 
 def _without_stored_zeros(csr: Any) -> Any:
@@ -118,17 +130,18 @@ def _to_float_array(M: Any, name: str) -> np.ndarray:
     if array.flags.f_contiguous and not array.flags.c_contiguous:
         array = array.T  # the same matrix, since it is checked to be symmetric below
     if array.dtype != dtype or not array.flags.c_contiguous:
-        _check_memory(array.shape, dtype, name)
+        check_memory(array.shape, dtype, name)
         array = np.ascontiguousarray(array, dtype=dtype)
     return array
 
 
-def _check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+def check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    """Raise if a dense array of that shape does not fit into memory."""
     needed = math.prod(shape) * dtype.itemsize
     available = _available_memory()
     if available is not None and needed > available:
         raise MemoryError(
-            f"{name} is a dense {shape[0]} x {shape[1]} array and needs {needed / 1e9:.1f} GB as {dtype}; "
+            f"{name} as a dense {shape[0]} x {shape[1]} array needs {needed / 1e9:.1f} GB as {dtype}; "
             f"{available / 1e9:.1f} GB are available. Pass a scipy.sparse matrix: it is never made dense."
         )
 
@@ -273,10 +286,7 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Return a starting factor given as an array."""
-    try:
-        U0 = np.array(init, dtype=dtype, order="C")  # a copy: the caller keeps his own
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"init must be a name or an array of numbers, got {type(init).__name__}.") from error
+    U0 = check_factor(init, dtype, "init")
     if U0.shape != (n, rank):
         raise ValueError(f"init must have shape (n, rank) = {(n, rank)}, got {U0.shape}.")
     if not np.isfinite(U0).all():
@@ -284,6 +294,17 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
     if not U0.any():
         raise ValueError("init must not be zero everywhere: U = 0 is a stationary point, no step leaves it.")
     return U0
+
+
+def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
+    """Return a factor as an array of its own in ``dtype``."""
+    try:
+        array = np.asarray(U)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be an array of real numbers, got {type(U).__name__} of {array.dtype}.")
+    return np.array(array, dtype=dtype, order="C")
 
 
 def check_callback(callback: Any) -> Any:

@@ -25,7 +25,7 @@ from symrelu.start import random_generator
 from symrelu.validation import check_callback, check_integer, check_similarity, check_start
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CoupledState(State):
     """State between two sweeps: both factors, and the product that the next sweep needs."""
 
@@ -54,6 +54,10 @@ class CoupledSolver(ABC):
 
     def init(self, op: Operator, U0: Any) -> CoupledState:
         """Start from U = V = U0."""
+        if not isinstance(op, LinearModelOperator):
+            raise TypeError(
+                f"{type(self).__name__} fits the model without a ReLU: pass it to baselines.symmetric_nmf."
+            )
         product = op.matmul(U0)
         return self._state(op, U0, U0, product, product)
 
@@ -158,7 +162,7 @@ def symmetric_nmf(
     rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     U0 = _start(M, rank, init, random_state)
     op = LinearModelOperator(M, np.ones(rank))
-    with single_threaded_blas:
+    with single_threaded_blas():
         return run(op, solver, U0, limits, callback=callback)
 
 

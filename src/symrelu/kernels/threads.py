@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,49 +24,53 @@ def _blas_libraries() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-class _SingleThreadedBlas:
-    """Hold BLAS at one thread while anyone is inside; may be entered again and from several threads.
+class single_threaded_blas:  # used like a function: with single_threaded_blas(): ...
+    """Hold BLAS at one thread while anyone is inside; nests, and works from several threads.
 
     The setting is global to the process. Two fits that overlap in time would each restore what they
-    found, the second one the first one's limit; counting who is inside restores the true value once.
+    found, the second one the first one's limit; so the last one to leave restores what the first one found.
+    Ctrl-C can come at any line: whoever did not leave properly leaves when he is forgotten (``__del__``).
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._before: list[int] = []
+    _lock = threading.RLock()
+    _inside: ClassVar[set[int]] = set()
+    _before: ClassVar[list[int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
-            if self._inside == 0:
-                self._before = [library.num_threads or 1 for library in _blas_libraries()]
-                self._set([1] * len(self._before))
-            self._inside += 1
+            if not self._inside:
+                self._before[:] = _current_threads()
+            self._inside.add(id(self))
+            _set_threads([1] * len(self._before))
 
     def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def __del__(self) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._set(self._before)
-
-    def threads(self) -> int:
-        """Return how many threads BLAS may use, or might use if nobody were inside."""
-        with self._lock:
-            counts = self._before if self._inside else [lib.num_threads or 1 for lib in _blas_libraries()]
-        return max(counts, default=1)
-
-    @staticmethod
-    def _set(counts: Sequence[int]) -> None:
-        for library, count in zip(_blas_libraries(), counts, strict=True):
-            library.set_num_threads(count)
+            if id(self) in self._inside:
+                if len(self._inside) == 1:
+                    _set_threads(self._before)
+                self._inside.discard(id(self))
 
 
-single_threaded_blas = _SingleThreadedBlas()
+def _current_threads() -> list[int]:
+    return [library.num_threads or 1 for library in _blas_libraries()]
+
+
+def _set_threads(counts: Sequence[int]) -> None:
+    for library, count in zip(_blas_libraries(), counts, strict=True):
+        library.set_num_threads(count)
 
 
 def allowed_threads() -> int:
     """Return how many threads a pass may use: those of BLAS, 1 where they cannot be controlled."""
-    return single_threaded_blas.threads()
+    with single_threaded_blas._lock:
+        counts = single_threaded_blas._before if single_threaded_blas._inside else _current_threads()
+        return max(counts, default=1)
 
 
 def run_rounds(
@@ -93,11 +97,15 @@ def run_rounds(
             barrier.abort()
 
     others = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(1, workers)]
-    with single_threaded_blas:
-        for thread in others:
-            thread.start()
-        run(0)
-        for thread in others:
-            thread.join()
+    with single_threaded_blas():
+        try:
+            for thread in others:
+                thread.start()
+            run(0)
+            for thread in others:
+                thread.join()
+        except BaseException:  # Ctrl-C, or no thread to be had: let nobody wait for what will not come
+            barrier.abort()
+            raise
     if errors:
         raise errors[0]

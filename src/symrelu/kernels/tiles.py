@@ -25,8 +25,8 @@ from symrelu.kernels.threads import allowed_threads, run_rounds
 # 384 x 384 doubles are 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
 TILE = 384
 
-# Below this many blocks a round has too few tiles to share; BLAS threads each product instead.
-_MIN_BLOCKS_TO_SHARE = 4
+# A pass of fewer multiplications (of its first product) is over before a second thread has started.
+MIN_WORK_TO_SHARE = 4e7
 
 
 class Sums(NamedTuple):
@@ -177,7 +177,7 @@ def stream(
     # One row of sums for each row block: the tiles of a round have different ones, so no two workers
     # meet in it and the order of summation does not depend on their number.
     sums = np.zeros((row_blocks, len(Sums._fields)))
-    sharing = row_blocks >= _MIN_BLOCKS_TO_SHARE
+    sharing = len(A) * len(B) * A.shape[1] >= MIN_WORK_TO_SHARE
     workers = min(allowed_threads(), row_blocks) if sharing else 1
     scratch = [np.empty(min(tile, len(A)) * min(tile, len(B)), A.dtype) for _ in range(workers)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,25 +27,16 @@ class DenseOperator(TiledOperator):
     """
 
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
+        self._all_known = unknown is None
         self._coded = M if unknown is None else _code(M, unknown)
         observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
         super().__init__(n=len(M), dtype=M.dtype, norm=sum(observed_squares) ** 0.5, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
+        if self._all_known:
+            return self._coded @ V
         starts = range(0, self.n, self.tile)
         return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
-
-    def frozen(self, U: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Return V -> R(U) V. M came dense, so R may be kept: each V then costs one product."""
-        X = self.signed(U) @ U.T
-        dense_excess(X, self._coded, 0, 0, self.dtype.type(self.zero_weight))
-        residual = np.negative(X, out=X)
-
-        def product(V: np.ndarray) -> np.ndarray:
-            self.evaluations += -(-V.shape[1] // U.shape[1])
-            return residual @ V
-
-        return product
 
     def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
         zero_weight = self.dtype.type(self.zero_weight)

@@ -31,7 +31,7 @@ _SHRINK = 0.9
 _NEGLIGIBLE_MOMENTUM = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AAPBState(State):
     """State of :class:`AAPB` before step ``iteration``."""
 
@@ -119,6 +119,7 @@ class AAPB:
             U=U,
             objective=objective(op, U, passed.latent_loss),
             gradient_norm=math.sqrt(square_norm(op, gradient + op.alpha * Y)),
+            gradient_at_U=b == 0,
             latent_loss=passed.latent_loss,
             loss=passed.loss,
             latent_norm=passed.latent_norm,

@@ -10,11 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 from symrelu.operators.base import Operator
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class State:
     """Where a solver stands: arrays and numbers only, so that a file can hold it.
 
-    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` belong to ``U``.
+    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` belong to ``U``. So does ``gradient_norm``
+    where ``gradient_at_U`` says so; else it is a near substitute that cost nothing, and the loop asks for the
+    true one before it calls ``U`` stationary.
     """
 
     U: Any
@@ -23,6 +25,7 @@ class State:
     latent_loss: float
     loss: float
     latent_norm: float
+    gradient_at_U: bool = True
 
 
 @runtime_checkable
