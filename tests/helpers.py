@@ -143,3 +143,12 @@ def start(problem: Problem, seed: int = 0) -> np.ndarray:
     """Return a random factor with ||U U^T|| = ||M||, as a fit starts from."""
     U = np.random.default_rng(seed).standard_normal((problem.n, problem.rank))
     return U * np.sqrt(np.linalg.norm(problem.M) / np.linalg.norm(U.T @ U))
+
+
+def refusal(read: Any, path: Any) -> str | None:
+    """Return the message with which ``read`` refuses a file, or None if it takes it."""
+    try:
+        read(path)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import nnls
 
-from symrelu import Solution, Status
+from symrelu import Solution, Status, decompose
 from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.baselines.symanls import nonnegative_solve
@@ -194,6 +194,26 @@ def test_truncated_eigen_is_the_best_of_its_rank(kind, rank):
     assert_allclose(np.linalg.norm(residual) / np.linalg.norm(M), best, atol=1e-7)
     assert_allclose(residual @ solution.U, 0, atol=1e-6 * np.linalg.norm(M))
     assert len(solution.history) == 1
+
+
+@pytest.mark.parametrize("exponent", [-200, 200])
+def test_baselines_of_tiny_and_huge_matrices(exponent):
+    M = graph(30)
+    M *= 2 / M.max()  # of order one, so that the random start is scaled by the very same power
+    big = np.ldexp(M, 2 * exponent)
+    assert_allclose(truncated_eigen(big, 3).relative_error, truncated_eigen(M, 3).relative_error, rtol=1e-9)
+    # The weight of the coupling is in the units of M.
+    plain = symmetric_nmf(M, 3, SymHALS(), random_state=0, max_iter=10)
+    solver = SymHALS(coupling=0.66 * 4.0**exponent)
+    other = symmetric_nmf(big, 3, solver, random_state=0, max_iter=10)
+    assert_array_equal(np.ldexp(other.U, -exponent) > 0, plain.U > 0)
+    assert other.solver == repr(solver)
+    assert np.isfinite(other.relative_error)
+
+
+def test_decompose_refuses_solvers_of_another_model():
+    with pytest.raises(TypeError, match=r"SymHALS fits the model without a ReLU: pass it to baselines"):
+        decompose(graph(), 3, solver=SymHALS())
 
 
 def test_zero_eigenvalues_have_a_sign():

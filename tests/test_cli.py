@@ -112,20 +112,24 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
     [
         (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
         (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer from 1 to 60"),
-        (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "output folder no does not exist"),
-        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "output folder no does not exist"),
+        (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--momentum", "2"],
             "AAPB(momentum=...) must be in [0, 1]",
         ),
+        (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
+        (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
         (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
-        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "matrix.npz"], "mask must be boolean"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
     ],
 )
 def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "letter.npz").write_text("Dear reader")
+    (tmp_path / "weights.npz").write_bytes(matrix_file.read_bytes())
     (tmp_path / "letter.txt").write_text("Dear reader")
     code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
     assert code == 2
@@ -140,6 +144,34 @@ def test_a_failed_fit_keeps_the_old_output(tmp_path, matrix_file, monkeypatch, c
     code, _, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 99, "-o", output)
     assert code == 2
     assert output.read_bytes() == b"precious"
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path, matrix_file, monkeypatch, capsys):
+    output = tmp_path / "a[b]c[/d].npz".replace("/", "")
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", output, "--max-iter", 1)
+    assert code == 0
+    assert "[b]" in out.replace("\n", "")
+    assert Solution.load(output).n_iter == 1
+
+
+def test_plot_without_matplotlib_is_refused_before_the_fit(tmp_path, matrix_file, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz", "--plot", "p.png"
+    )
+    assert code == 2
+    assert "pip install symrelu[plot]" in err
+    assert not (tmp_path / "o.npz").exists()
+
+
+def test_interrupt_before_the_first_evaluation(tmp_path, matrix_file, monkeypatch, capsys):
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "decompose", interrupted)
+    code, _, err = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz")
+    assert code == 130
+    assert "nothing was written" in err
 
 
 def test_help_names_the_commands(monkeypatch, capsys):

@@ -155,13 +155,22 @@ def test_parameters_are_not_changed_by_fit(M):
     ("settings", "message"),
     [
         ({"affinity": "rbf"}, "affinity must be one of 'precomputed', 'self_tuning', got 'rbf'"),
-        ({"n_components": 0}, "rank must be an integer from 1 to 40"),
+        ({"n_components": 0}, "n_components must be an integer from 1 to 40"),
+        ({"n_components": 41}, r"n_components must be an integer from 1 to 40 \(the number of items\), got 41"),
         ({"solver": "newton"}, "solver must be one of"),
     ],
 )
 def test_bad_settings(M, settings, message):
     with pytest.raises(ValueError, match=message):
         SymReLU(**settings).fit(M)
+
+
+def test_objects_that_numpy_would_take_apart(M):
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(TypeError, match="X must be a matrix, got a networkx Graph"):
+        SymReLU(2).fit(networkx.path_graph(4))
+    with pytest.raises(TypeError, match="X must be a plain array, got a masked array"):
+        SymReLU(2).fit(np.ma.masked_array(M, mask=M == 0))
 
 
 def test_asymmetric_matrix_is_refused(M):

@@ -1,9 +1,11 @@
 """Reading matrices: every format, and every way a file can be wrong."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
+from helpers import refusal
 from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
@@ -68,6 +70,29 @@ def test_garbage_is_refused(tmp_path, name, content):
         read_matrix(path)
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_damaged_byte_is_noticed_or_harmless(tmp_path, name):
+    path = tmp_path / name
+    WRITERS[name](path)
+    whole = path.read_bytes()
+    for place in np.random.default_rng(0).integers(0, len(whole), 100):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        path.write_bytes(damaged)
+        message = refusal(read_matrix, path)
+        assert message is None or name in message
+
+
+@pytest.mark.parametrize("name", ["sparse.mtx", "symmetric.mtx", "dense.mtx"])
+def test_text_that_crashed_the_reader(tmp_path, name):
+    """A last line that ends in a blank without a line feed brought the whole interpreter down."""
+    path = tmp_path / name
+    WRITERS[name](path)
+    path.write_bytes(path.read_bytes()[:-1] + b" ")
+    matrix = read_matrix(path)
+    assert_array_equal(matrix.toarray() if sparse.issparse(matrix) else matrix, M)
+
+
 def test_files_of_the_wrong_kind(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read_matrix(tmp_path / "missing.npz")
@@ -89,7 +114,7 @@ def test_files_of_the_wrong_kind(tmp_path):
 
 def test_pickled_objects_are_not_loaded(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match=r"objects.npy is not a readable npy file"):
         read_matrix(tmp_path / "objects.npy")
 
 
@@ -112,12 +137,28 @@ def test_write_aside_replaces_only_when_complete(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_write_aside_follows_a_symbolic_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with write_aside(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
 def test_check_output(tmp_path, monkeypatch):
     assert check_output(tmp_path / "new.npz") == tmp_path / "new.npz"
     with pytest.raises(FileNotFoundError, match=r"The output folder .*nowhere does not exist"):
         check_output(tmp_path / "nowhere" / "x.npz")
     with pytest.raises(IsADirectoryError, match="is a folder"):
         check_output(tmp_path)
+    with pytest.raises(OSError, match="is longer than 255 bytes"):
+        check_output(tmp_path / ("x" * 300))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is not an ordinary file"):
+        check_output(tmp_path / "pipe")
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(PermissionError, match="cannot be written to"):
         check_output(tmp_path / "x.npz")

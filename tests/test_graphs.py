@@ -100,10 +100,39 @@ def test_isolated_point_stays_isolated_without_warnings():
     assert M[[39]].nnz == 0
 
 
-def test_near_duplicates_keep_their_distance():
-    """||x||^2 - 2xy + ||y||^2 would lose distances of 1e-7 at norms of 1e3."""
-    X = np.random.default_rng(0).standard_normal((20, 3)) * 1e-7 + 1e3
-    assert_allclose(self_tuning_graph(X, 19).toarray(), literal_graph(X, 19), rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize(("offset", "scale"), [(1e3, 1e-7), (1e4, 1e-4), (2.0**30, 1.0)])
+def test_data_far_from_zero_keep_their_neighbours(offset, scale):
+    """||x||^2 - 2xy + ||y||^2 would lose all of the distances."""
+    X = np.random.default_rng(0).standard_normal((200, 3)) * scale + offset
+    M, expected = self_tuning_graph(X).toarray(), literal_graph(X)
+    assert_array_equal(M > 0, expected > 0)
+    assert_allclose(M, expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("exponent", [-600, 600])
+def test_tiny_and_huge_data(exponent):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    assert_allclose(self_tuning_graph(np.ldexp(X, exponent)).toarray(), self_tuning_graph(X).toarray())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_many_ties_are_broken_by_index(kind):
+    X = np.random.default_rng(0).integers(0, 2, (300, 8)).astype(float)
+    with threadpool_limits(limits=1):
+        M = self_tuning_graph(kind(X))
+    assert_array_equal(M.toarray() > 0, tied_reference(X) > 0)
+    with threadpool_limits(limits=2):
+        assert (self_tuning_graph(kind(X)) != M).nnz == 0
+
+
+def tied_reference(X):
+    """The edges by exact distance and lower index."""
+    n, k = len(X), int(np.log2(len(X))) + 1
+    D = cdist(X, X, "sqeuclidean") + np.diag(np.full(n, np.inf))
+    nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
+    edge = np.zeros((n, n), bool)
+    edge[np.repeat(np.arange(n), k), nearest.ravel()] = True
+    return edge | edge.T
 
 
 @pytest.mark.parametrize("bad", [np.ones((1, 3)), [[np.nan, 1], [0, 1]], np.ones(3)])

@@ -51,6 +51,11 @@ def test_held_out_error_where_nothing_is_positive():
     assert metrics.held_out_error(np.eye(3), np.ones((3, 1)), mask=mask) == np.inf
 
 
+def test_held_out_error_without_hidden_entries():
+    with pytest.raises(ValueError, match="mask must hide at least one entry"):
+        metrics.held_out_error(np.eye(3), np.ones((3, 1)), mask=np.zeros((3, 3), bool))
+
+
 def test_parameters_per_pair():
     M = np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 0]])  # three positive pairs, one of them on the diagonal
     assert metrics.parameters_per_pair(M, 2) == 2.0

@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from helpers import refusal
 from numpy.testing import assert_array_equal
 
 from symrelu import AAPB, Solution, Status, decompose
@@ -28,6 +29,7 @@ def test_properties(solution):
         f"Solution(n=30, rank=4, n_negative=1, relative_error={solution.relative_error:.4g}, "
         "n_iter=10, status=MAX_ITER)"
     )
+    assert (solution.diagonal, solution.zero_weight) == ("fit", 1.0)
     assert solution.solver == "AAPB(step_size=2.0, momentum=1.0, safeguard=False)"
 
 
@@ -60,7 +62,18 @@ def test_save_and_load(tmp_path, dtype):
     assert_array_equal(loaded.signature, solution.signature)
     for name, column in solution.history.as_dict().items():
         assert_array_equal(getattr(loaded.history, name), column)
-    for name in ("alpha", "status", "n_iter", "n_evaluations", "relative_error", "norm", "objective", "solver"):
+    for name in (
+        "diagonal",
+        "zero_weight",
+        "alpha",
+        "status",
+        "n_iter",
+        "n_evaluations",
+        "relative_error",
+        "norm",
+        "objective",
+        "solver",
+    ):
         assert getattr(loaded, name) == getattr(solution, name), name
     assert [file.name for file in tmp_path.iterdir()] == ["fit.npz"]
 
@@ -141,6 +154,22 @@ def test_foreign_or_damaged_solution_is_refused(tmp_path, solution, changes, mes
         Solution.load(path)
 
 
+def test_every_damaged_byte_is_noticed_or_harmless(tmp_path, solution):
+    """Whatever byte is flipped, loading gives a Solution or a ValueError that names the file."""
+    path = tmp_path / "fit.npz"
+    solution.save(path)
+    whole = path.read_bytes()
+    refused = 0
+    for place in np.random.default_rng(0).integers(0, len(whole), 150):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        path.write_bytes(damaged)
+        message = refusal(Solution.load, path)
+        assert message is None or "fit.npz" in message
+        refused += message is not None
+    assert refused > 100
+
+
 def test_other_files_are_refused(tmp_path, solution):
     path = tmp_path / "fit.npz"
     solution.save(path)
@@ -169,6 +198,6 @@ def test_nothing_is_unpickled(tmp_path, solution):
         arrays = {name: content[name] for name in content.files}
     arrays["U"] = np.array([Bomb()], dtype=object)
     np.savez(path, allow_pickle=True, **arrays)
-    with pytest.raises(ValueError, match="not a Solution this version can read"):
+    with pytest.raises(ValueError, match="not a readable Solution file"):
         Solution.load(path)
     assert not (tmp_path / "exploded").exists()

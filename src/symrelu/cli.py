@@ -11,6 +11,7 @@ from typing import Annotated, Any
 try:
     import typer
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.table import Table
 except ImportError as missing:  # pragma: no cover
@@ -39,12 +40,8 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        errors.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
+        errors.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
         sys.exit(2)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", "\\[")
 
 
 @contextmanager
@@ -59,7 +56,7 @@ def _progress(description: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(description, total=total, error="-")
+        task = bar.add_task(escape(description), total=total, error="-")
 
         def callback(progress: FitProgress) -> None:
             bar.update(task, advance=1, error=f"{progress.record.relative_error:.4g}")
@@ -75,6 +72,7 @@ def demo(
     from symrelu import demo as demonstration
 
     check_output(output)
+    _check_plots()
     console.print(
         "M is the nearest-neighbour graph of 1797 handwritten digits: which factor U of rank "
         f"{demonstration.RANK} gives M ~ max(0, X)?"
@@ -95,7 +93,7 @@ def demo(
         "eigendecomposition, which knows no unknown entries). All are judged by max(0, X)."
     )
     demonstration.draw_demo(result, output)
-    console.print(f"Picture: {output}")
+    console.print(f"Picture: {escape(str(output))}")
 
 
 @app.command()
@@ -121,37 +119,57 @@ def fit(
     seed: Annotated[int | None, typer.Option(help="Seed of the start.")] = None,
 ) -> None:
     """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
-    check_output(output)
-    if plot is not None:
-        check_output(plot)
+    _check_paths(file, mask, output, plot)
     M = read_matrix(file)
     unknown = None if mask is None else _as_mask(read_matrix(mask))
     solver = AAPB(step_size=step_size, momentum=momentum, safeguard=safeguard)
-    with _progress(file.name, max_iter) as callback:
-        solution = decompose(
-            M,
-            rank,
-            solver=solver,
-            n_negative=n_negative,
-            diagonal=diagonal,
-            mask=unknown,
-            zero_weight=zero_weight,
-            alpha=alpha,
-            init=init,
-            tol=tol,
-            gtol=gtol,
-            ftol=ftol,
-            max_iter=max_iter,
-            max_time=max_time,
-            random_state=seed,
-            callback=callback,
-        )
+    try:
+        with _progress(file.name, max_iter) as callback:
+            solution = decompose(
+                M,
+                rank,
+                solver=solver,
+                n_negative=n_negative,
+                diagonal=diagonal,
+                mask=unknown,
+                zero_weight=zero_weight,
+                alpha=alpha,
+                init=init,
+                tol=tol,
+                gtol=gtol,
+                ftol=ftol,
+                max_iter=max_iter,
+                max_time=max_time,
+                random_state=seed,
+                callback=callback,
+            )
+    except KeyboardInterrupt:
+        errors.print("Interrupted before the first evaluation: nothing was written.")
+        raise typer.Exit(_INTERRUPTED_CODE) from None
     solution.save(output)
     if plot is not None:
         _draw_convergence(solution, file.name, plot)
     console.print(_summary(solution, output, plot))
     if solution.status is Status.INTERRUPTED:
         raise typer.Exit(_INTERRUPTED_CODE)
+
+
+def _check_paths(file: Path, mask: Path | None, output: Path, plot: Path | None) -> None:
+    """Raise before any work if an output cannot be written, or would replace another file of the command."""
+    check_output(output)
+    if plot is not None:
+        check_output(plot)
+        _check_plots()
+    named = [path.resolve() for path in (file, mask, output, plot) if path is not None]
+    if len(set(named)) < len(named):
+        raise ValueError("The matrix, the mask, the output and the plot must be different files.")
+
+
+def _check_plots() -> None:
+    """Raise if there is no matplotlib."""
+    from symrelu.plots import new_figure
+
+    new_figure()
 
 
 def _as_mask(matrix: Any) -> Any:
@@ -172,6 +190,8 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
 
 def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
     table = Table(show_header=False, box=None)
+    table.add_column()
+    table.add_column(overflow="fold")
     table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {solution.n_negative} negative columns")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
@@ -179,7 +199,7 @@ def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)
     table.add_row("what to do", solution.status.advice)
-    table.add_row("solution", str(output))
+    table.add_row("solution", escape(str(output)))
     if plot is not None:
-        table.add_row("picture", str(plot))
+        table.add_row("picture", escape(str(plot)))
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,8 @@ def decompose(
         raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
     with single_threaded_blas():  # the passes have threads of their own
         U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
-        return run(op, solver, U0, limits, callback=callback, exponent=exponent)
+        solution = run(op, solver, U0, limits, callback=callback, exponent=exponent)
+    return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))
 
 
 def _signature(rank: int, n_negative: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from symrelu.decompose import decompose
 from symrelu.graphs import self_tuning_graph
-from symrelu.validation import check_choice
+from symrelu.validation import check_choice, check_integer, reject_foreign_objects
 
 AFFINITIES = ("precomputed", "self_tuning")
 
@@ -195,10 +195,12 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _similarity(self, X: Any) -> Any:
         check_choice("affinity", self.affinity, AFFINITIES)
+        reject_foreign_objects(X, "X")
         precomputed = self.affinity == "precomputed"
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=precomputed
         )
+        check_integer("n_components", self.n_components, 1, X.shape[0], note=" (the number of items)")
         if precomputed:
             return X
         self.affinity_matrix_ = self_tuning_graph(X)

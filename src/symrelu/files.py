@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
-import tempfile
-import zipfile
+import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -14,14 +16,21 @@ from typing import IO, Any
 import numpy as np
 from scipy import io, sparse
 
+_LONGEST_NAME = 255  # on every file system in common use
+_NUMBER_BYTES = b"0123456789+-.eEdDnaifNAIF \t\r\n"
+_BANNER = re.compile(rb"%%MatrixMarket +matrix +(coordinate|array) +\w+ +[\w-]+", re.IGNORECASE)
 _READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
 
 
 def check_output(path: str | PathLike[str]) -> Path:
     """Return the path of a file that can be written, or raise before any work is done for it."""
-    path = Path(path)
+    if len(os.fsencode(Path(path).name)) > _LONGEST_NAME:
+        raise OSError(f"The name of the output {path} is longer than {_LONGEST_NAME} bytes.")
+    path = Path(os.path.realpath(path))  # through a symbolic link to the file itself
     if path.is_dir():
         raise IsADirectoryError(f"The output {path} is a folder. Name a file in it.")
+    if path.exists() and not path.is_file():
+        raise OSError(f"The output {path} exists and is not an ordinary file. Name another one.")
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"The output folder {path.parent} does not exist. Create it, or name another place."
@@ -35,18 +44,15 @@ def check_output(path: str | PathLike[str]) -> Path:
 def write_aside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place when everything has been written."""
     path = check_output(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    temporary = path.parent / f".symrelu-{secrets.token_hex(8)}.part"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # mkstemp makes private files; this one is an ordinary one
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -55,14 +61,23 @@ def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
     """Open an npz file without unpickling anything, with an error that names the file."""
     _check_readable(Path(path))
     with open(path, "rb") as file:  # numpy would leave a damaged file open
-        try:
+        with damage_named(path, "npz"):
             content = np.load(file, allow_pickle=False)
-        except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} is not a readable npz file (damaged or cut short?): {error}") from error
         if not isinstance(content, np.lib.npyio.NpzFile):
-            raise ValueError(f"{path} is a single npy array, not an npz archive.")
+            raise _WrongKind(f"{path} is a single npy array, not an npz archive.")
         with content:
             yield content
+
+
+@contextmanager
+def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    """Turn whatever a parser says of a damaged file into one error that names the file."""
+    try:
+        yield
+    except _WrongKind:
+        raise
+    except Exception as error:  # zlib, zipfile, numpy and scipy each have errors of their own
+        raise ValueError(f"{path} is not a readable {kind} file (damaged or cut short?): {error}") from error
 
 
 def read_matrix(path: str | PathLike[str]) -> Any:
@@ -83,12 +98,8 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": _read_mtx, ".mtx.gz": _read_mtx}
     if suffixes not in readers:
         raise ValueError(f"{path} must be one of {_READABLE}; the ending {path.suffix!r} is not known.")
-    try:
+    with damage_named(path, suffixes.lstrip(".")):
         return readers[suffixes](path)
-    except _WrongKind:
-        raise
-    except (ValueError, EOFError, OSError, KeyError, TypeError, OverflowError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read as {suffixes} (damaged or cut short?): {error}") from error
 
 
 class _WrongKind(ValueError):
@@ -111,7 +122,18 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 def _read_mtx(path: Path) -> Any:
-    return io.mmread(path, spmatrix=False)
+    """Read MatrixMarket, with a look at the text first: scipy's reader crashes on some damaged files.
+
+    Seen with scipy 1.17: bytes that are no text, and a last line that ends in a blank without a line feed.
+    """
+    with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
+        text = file.read() + b"\n"
+    for number, line in enumerate(text.splitlines()):
+        if number == 0 and not _BANNER.fullmatch(line.strip()):
+            raise ValueError("the first line is not that of a MatrixMarket file")
+        if not line.startswith(b"%") and line.translate(None, _NUMBER_BYTES):
+            raise ValueError(f"line {number + 1} holds something else than numbers")
+    return io.mmread(BytesIO(text), spmatrix=False)
 
 
 def _read_npz(path: Path) -> Any:

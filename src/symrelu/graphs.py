@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, gen_batches
 
@@ -13,6 +14,7 @@ from symrelu.validation import check_integer
 
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
+_ENTRIES_AT_ONCE = 2**23
 
 
 def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
@@ -53,6 +55,7 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     """
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
     n = X.shape[0]
+    X = _of_order_one(X)
     if n_neighbors is None:
         n_neighbors = int(np.floor(np.log2(n))) + 1
     n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
@@ -66,29 +69,67 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     return _normalised(one_sided.maximum(one_sided.T))
 
 
+def _of_order_one(X: Any) -> Any:
+    """Return X in float64, scaled by a power of two: the graph is the same, and squares stay in range."""
+    values = X.data if sparse.issparse(X) else X
+    _, exponent = np.frexp(np.abs(values).max(initial=0))
+    if not sparse.issparse(X):
+        return np.ldexp(X.astype(np.float64), -exponent)
+    scaled = X.astype(np.float64)
+    scaled.data = np.ldexp(scaled.data, -exponent)
+    return scaled
+
+
 def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest other samples of each sample and their squared distances, both by distance.
 
-    The search rounds, and where distances tie (integer data) its choice depends on the number of
-    threads. So it proposes twice as many, and exact distances and then the lower index decide.
+    The search rounds, and where distances tie (integer data) its choice depends on the number of threads.
+    So it proposes twice as many, and exact distances and then the lower index decide; where even the last
+    proposal ties with the k-th neighbour, all samples are looked at.
     """
     n = X.shape[0]
     proposed = min(2 * k, n - 1)
     # Asking without X leaves each sample out of its own neighbours, duplicates of it stay in.
     # Brute force, because trees are of no use for images and text.
-    search = NearestNeighbors(n_neighbors=proposed, algorithm="brute", metric="euclidean").fit(X)
+    search = NearestNeighbors(n_neighbors=proposed, algorithm="brute", metric="euclidean").fit(_centred(X))
     neighbours = np.sort(search.kneighbors(return_distance=False), axis=1)
     rows = np.repeat(np.arange(n), proposed)
     squares = _square_distances(X, rows, neighbours.ravel()).reshape(n, proposed)
-    nearest = np.argsort(squares, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(neighbours, nearest, axis=1), np.take_along_axis(squares, nearest, axis=1)
+    order = np.argsort(squares, axis=1, kind="stable")
+    neighbours = np.take_along_axis(neighbours, order, axis=1)
+    squares = np.take_along_axis(squares, order, axis=1)
+    nearest, distances = neighbours[:, :k].copy(), squares[:, :k].copy()
+    tied = np.flatnonzero(squares[:, -1] <= squares[:, k - 1] * (1 + 1e-9))
+    if proposed < n - 1 and tied.size:
+        for batch in gen_batches(len(tied), max(1, _ENTRIES_AT_ONCE // n)):
+            some = tied[batch]
+            everyone = _all_square_distances(X, some)
+            everyone[np.arange(len(some)), some] = np.inf
+            nearest[some] = np.argsort(everyone, axis=1, kind="stable")[:, :k]
+            distances[some] = np.take_along_axis(everyone, nearest[some], axis=1)
+    return nearest, distances
+
+
+def _centred(X: Any) -> Any:
+    """Return X less its mean: the search expands ||x - y||^2, which cancels for data far from zero."""
+    return X if sparse.issparse(X) else X - X.mean(axis=0)
+
+
+def _all_square_distances(X: Any, rows: np.ndarray) -> np.ndarray:
+    """Return the squared distances of some samples to all."""
+    if not sparse.issparse(X):
+        return cdist(X[rows], X, "sqeuclidean")
+    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    # Exact for counts; for other numbers what is left of equal samples is rounding.
+    squares = norms[rows][:, None] + norms - 2 * (X[rows] @ X.T).toarray()
+    return np.where(squares > 1e-13 * (norms[rows][:, None] + norms), squares, 0)
 
 
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     """Return ||x_i - x_j||^2 from the differences: the expanded form cancels for near duplicates."""
     squares = np.empty(len(rows))
     for batch in gen_batches(len(rows), 4096):
-        difference = X[rows[batch]].astype(np.float64) - X[cols[batch]].astype(np.float64)
+        difference = X[rows[batch]] - X[cols[batch]]
         square = difference.multiply(difference) if sparse.issparse(difference) else difference**2
         squares[batch] = np.asarray(square.sum(axis=1)).ravel()
     return squares

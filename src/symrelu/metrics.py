@@ -106,6 +106,8 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
     entries = sparse.coo_array(mask)
+    if entries.nnz == 0:
+        raise ValueError("mask must hide at least one entry, got none.")
     rows, cols = (np.asarray(index) for index in entries.coords)
     wrong = total = 0.0
     for batch in gen_batches(len(rows), _ENTRY_BATCH):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.files import open_npz, write_aside
+from symrelu.files import damage_named, open_npz, write_aside
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -154,6 +154,15 @@ class Solution:
         What happened at each iteration.
     solver : str
         The solver, as it prints.
+    diagonal : {"fit", "ignore"}
+        Whether the diagonal of M was data or unknown.
+    zero_weight : float
+        Weight of the zeros of M.
+
+    Notes
+    -----
+    The baselines return the same object. They have no ReLU: ``relative_error`` and ``objective`` are those
+    of their own models.
     """
 
     U: np.ndarray
@@ -167,6 +176,8 @@ class Solution:
     objective: float
     history: History
     solver: str
+    diagonal: str = "fit"
+    zero_weight: float = 1.0
 
     @property
     def converged(self) -> bool:
@@ -210,6 +221,8 @@ class Solution:
             "norm": self.norm,
             "objective": self.objective,
             "solver": self.solver,
+            "diagonal": self.diagonal,
+            "zero_weight": self.zero_weight,
         }
         columns = {f"history_{name}": column for name, column in self.history.as_dict().items()}
         arrays: dict[str, Any] = {"U": self.U, "signature": self.signature, **columns}
@@ -222,10 +235,12 @@ class Solution:
         with open_npz(path) as content:
             if "solution" not in content:
                 raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
-            try:
-                return _from_arrays({name: content[name] for name in content.files})
-            except (KeyError, TypeError, ValueError) as error:
-                raise ValueError(f"{path} is not a Solution this version can read: {error}.") from error
+            with damage_named(path, "Solution"):
+                arrays = {name: content[name] for name in content.files}
+        try:
+            return _from_arrays(arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a Solution this version can read: {error}.") from error
 
 
 def _from_arrays(content: dict[str, Any]) -> Solution:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,14 @@ from symrelu.operators.base import Operator
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range
 from symrelu.start import random_generator
-from symrelu.validation import check_callback, check_integer, check_similarity, check_start
+from symrelu.validation import (
+    check_callback,
+    check_integer,
+    check_similarity,
+    check_start,
+    scale_exponent,
+    scaled,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,15 +168,20 @@ def symmetric_nmf(
     M = check_similarity(M)
     rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     U0 = _start(M, rank, init, random_state)
-    op = LinearModelOperator(M, np.ones(rank))
+    k = scale_exponent(M)
+    op = LinearModelOperator(scaled(M, k), np.ones(rank))
+    in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
-        return run(op, solver, U0, limits, callback=callback)
+        solution = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
+    return replace(solution, solver=repr(solver))
 
 
 def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:
     n = M.shape[0]
     if init is None:
-        return np.asarray(random_generator(random_state).random((n, rank)), dtype=M.dtype)
+        # rand(n, rank), as published; times a power of two where M is not of order one
+        U0 = np.asarray(random_generator(random_state).random((n, rank)), dtype=M.dtype)
+        return np.ldexp(U0, scale_exponent(M))
     U0 = check_start(init, n, rank, M.dtype)
     if (U0 < 0).any():
         raise ValueError(f"init must be nonnegative for symmetric NMF, got an entry {U0.min():g}.")

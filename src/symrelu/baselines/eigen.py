@@ -12,7 +12,7 @@ from scipy.sparse.linalg import eigsh
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.start import random_generator
-from symrelu.validation import check_integer, check_similarity
+from symrelu.validation import check_integer, check_similarity, scale_exponent, scaled
 
 
 def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
@@ -43,6 +43,8 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
     M = check_similarity(M)
     n = M.shape[0]
     check_integer("rank", rank, 1, n, note=" (the size of M)")
+    k = scale_exponent(M)
+    M = scaled(M, k)
     if 2 * rank >= n:
         values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
     else:
@@ -53,16 +55,18 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
     U = np.ascontiguousarray(vectors * np.sqrt(np.abs(values)))
     op = LinearModelOperator(M, np.where(values < 0, -1.0, 1.0))
     loss = op.loss(U).loss
-    record = Record(0, op.evaluations, time.perf_counter() - begin, op.relative_error(loss), loss, loss, 0.0)
+    error = op.relative_error(loss)
+    loss = loss * 16.0**k
+    record = Record(0, op.evaluations, time.perf_counter() - begin, error, loss, loss, 0.0)
     return Solution(
-        U=U,
+        U=np.ldexp(U, k),
         signature=op.signature,
         alpha=0.0,
         status=Status.GRADIENT,
         n_iter=0,
         n_evaluations=op.evaluations,
-        relative_error=op.relative_error(loss),
-        norm=op.norm,
+        relative_error=error,
+        norm=op.norm * 4.0**k,
         objective=loss,
         history=History.from_records([record]),
         solver="truncated_eigen",
