@@ -1,5 +1,7 @@
 """decompose as users call it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from helpers import PAPER_EXAMPLE, PAPER_FACTOR, random_problem
@@ -9,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import AAPB, Status, decompose, metrics
 from symrelu.datasets import make_relu_gram
+from symrelu.kernels.threads import _blas_libraries
 
 
 def test_paper_example_is_what_the_paper_says():
@@ -36,6 +39,38 @@ def test_backends_agree(backend):
         sparse.csr_array(M), 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore", backend=backend
     )
     assert_allclose(sparse_input.U, expected.U, rtol=1e-8, atol=1e-8)
+
+
+def test_sparse_input_never_becomes_dense():
+    """At n = 3000 the n x n matrix is 72 MB; a fit allocates a small part of that."""
+    n = 3000
+    M = sparse.random_array((n, n), density=2 / n, random_state=0)
+    M = sparse.csr_array(M + M.T)
+    settings = {"max_iter": 2, "random_state": 0, "diagonal": "ignore", "n_negative": 1}
+    decompose(M, 3, **settings)
+    tracemalloc.start()
+    try:
+        decompose(M, 3, **settings)
+        decompose(M, 3, init="spectral", **settings)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.15 * n * n * 8
+
+
+def test_blas_is_held_at_one_thread_during_a_fit_and_restored():
+    before = [library.num_threads for library in _blas_libraries()]
+    seen = []
+    M, _ = make_relu_gram(20, 2, random_state=0)
+    decompose(
+        M,
+        2,
+        random_state=0,
+        max_iter=1,
+        callback=lambda progress: seen.extend(library.num_threads for library in _blas_libraries()),
+    )
+    assert set(seen) <= {1}
+    assert [library.num_threads for library in _blas_libraries()] == before
 
 
 def test_reported_errors_are_true():

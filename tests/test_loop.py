@@ -26,18 +26,20 @@ def planted():
 
 @dataclass(frozen=True)
 class Scripted:
-    """A solver whose objectives and factors are given beforehand."""
+    """A solver whose objectives, losses and gradients are given beforehand; the factor at step k is all k."""
 
     objectives: tuple[float, ...]
     stop_at: int = -1
     error: type[BaseException] = KeyboardInterrupt
     nan_factor_at: int = -1
+    losses: tuple[float, ...] = ()
+    gradients: tuple[float, ...] = ()
 
     def init(self, op, U0):
         return self._state(0, U0)
 
     def step(self, op, state):
-        k = int(state.gradient_norm) + 1
+        k = int(state.latent_norm) + 1
         if k == self.stop_at:
             raise self.error
         return self._state(k, state.U)
@@ -48,10 +50,10 @@ class Scripted:
         return State(
             U=factor,
             objective=value,
-            gradient_norm=float(k),
+            gradient_norm=self.gradients[k] if self.gradients else 1e9,
             latent_loss=value,
-            loss=value,
-            latent_norm=1.0,
+            loss=self.losses[k] if self.losses else value,
+            latent_norm=float(k),
         )
 
 
@@ -83,6 +85,80 @@ def test_stops_on_a_plateau_but_not_while_momentum_climbs():
     assert climbing.status is Status.MAX_ITER
 
 
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("momentum", [0.0, 1.0])
+@pytest.mark.parametrize("gtol", [1e-2, 2e-3])
+def test_a_gradient_stop_is_stationary_at_the_factor_it_returns(label, momentum, gtol):
+    """AAPB reports the gradient at another point: the loop has to ask for the one at U."""
+    op, U0 = problem_and_start(label)
+    limits = Limits(tol=0, gtol=gtol, ftol=0, max_iter=10000)
+    solution = run(op, AAPB(momentum=momentum), U0, limits)
+    assert solution.status is Status.GRADIENT
+    U = solution.U
+    gradient = -2 * op.residual_product(U, U).product * op.signature + op.alpha * U
+    assert np.linalg.norm(gradient) <= gtol * (2 * op.norm + op.alpha) * np.linalg.norm(U) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [58, 120, 132])
+def test_the_paper_example_is_not_given_up_too_early(seed):
+    """From these starts the gradient at the extrapolated point once ended the fit above 1e-4."""
+    from symrelu import decompose
+
+    assert decompose(PAPER_EXAMPLE, 2, random_state=seed, max_iter=3000).relative_error <= 1e-4
+
+
+def test_thresholds_are_exactly_where_they_are_promised():
+    op, U0 = problem_and_start("alpha")
+    many = (1.0,) * 4
+    # relative_error = sqrt(2 loss) / ||M||
+    losses = tuple(0.5 * (factor * op.norm) ** 2 for factor in (1, 0.1001, 0.0999, 0.05))
+    solution = run(op, Scripted(many, losses=losses), U0, Limits(tol=0.1, gtol=0, ftol=0))
+    assert (solution.status, solution.n_iter) == (Status.TOLERANCE, 2)
+    # ||gradient|| <= gtol (2 ||M|| + alpha) ||U||, and U is all k at step k
+    bounds = [0.1 * (2 * op.norm + op.alpha) * k * np.sqrt(U0.size) for k in range(4)]
+    gradients = (1e9, bounds[1] * 1.001, bounds[2] * 0.999, 0.0)
+    solution = run(op, Scripted(many, gradients=gradients), U0, Limits(tol=0, gtol=0.1, ftol=0))
+    assert (solution.status, solution.n_iter) == (Status.GRADIENT, 2)
+    for spread, status in ((0.99e-3, Status.PLATEAU), (1.01e-3, Status.MAX_ITER)):
+        objectives = (1.0, 1.0 + spread) * 15
+        solution = run(op, Scripted(objectives), U0, Limits(tol=0, gtol=0, ftol=1e-3, max_iter=25))
+        assert solution.status is status
+
+
+def test_a_met_test_returns_the_factor_that_met_it_and_a_limit_the_best():
+    op, U0 = problem_and_start()
+    small = 0.5 * (1e-6 * op.norm) ** 2
+    objectives, losses = (3.0, 1.0, 2.0), (9e9, 9e9, small)
+    solution = run(op, Scripted(objectives, losses=losses), U0, Limits(gtol=0, ftol=0))
+    assert solution.status is Status.TOLERANCE
+    assert (solution.U == 2.0).all()
+    solution = run(op, Scripted(objectives), U0, Limits(**NO_TESTS, max_iter=2))
+    assert (solution.U == 1.0).all()
+
+
+def test_a_met_test_goes_before_the_callback():
+    op, U0 = problem_and_start()
+    losses = (9e9, 0.0)
+    solution = run(
+        op, Scripted((1.0, 1.0), losses=losses), U0, Limits(gtol=0, ftol=0), callback=lambda progress: True
+    )
+    assert solution.status is Status.TOLERANCE
+
+
+def test_compiles_before_the_clock_starts():
+    op, U0 = problem_and_start()
+    order = []
+    op.warm_up = lambda: order.append("warm up")
+
+    class Watched(AAPB):
+        def init(self, op, U0):
+            order.append("init")
+            return super().init(op, U0)
+
+    run(op, Watched(), U0, Limits(max_iter=1))
+    assert order == ["warm up", "init"]
+
+
 @pytest.mark.parametrize("max_iter", [1, 7])
 def test_stops_at_max_iter(max_iter):
     op, U0 = problem_and_start()
@@ -109,12 +185,12 @@ def test_returns_the_best_factor_by_objective():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_non_finite_objective_ends_with_the_last_finite_factor(bad):
+def test_non_finite_objective_ends_with_the_best_finite_factor(bad):
     op, U0 = problem_and_start()
-    solution = run(op, Scripted((5.0, 4.0, bad)), U0, Limits(**NO_TESTS))
+    solution = run(op, Scripted((5.0, 4.0, 7.0, bad)), U0, Limits(**NO_TESTS))
     assert solution.status is Status.NON_FINITE
     assert (solution.U == 1.0).all()
-    assert solution.n_iter == 1
+    assert solution.n_iter == 2
 
 
 def test_non_finite_factor_is_noticed_though_the_objective_is_finite():
