@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn import config_context, get_config
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, gen_batches
 
@@ -15,6 +16,7 @@ from symrelu.validation import check_integer
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
 _ENTRIES_AT_ONCE = 2**23
+_SEARCH_MEMORY = 256  # MiB; scikit-learn's default of 1024 would be most of what a graph of text needs
 
 
 def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
@@ -92,7 +94,8 @@ def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     # Asking without X leaves each sample out of its own neighbours, duplicates of it stay in.
     # Brute force, because trees are of no use for images and text.
     search = NearestNeighbors(n_neighbors=proposed, algorithm="brute", metric="euclidean").fit(_centred(X))
-    neighbours = np.sort(search.kneighbors(return_distance=False), axis=1)
+    with config_context(working_memory=min(get_config()["working_memory"], _SEARCH_MEMORY)):
+        neighbours = np.sort(search.kneighbors(return_distance=False), axis=1)
     rows = np.repeat(np.arange(n), proposed)
     squares = _square_distances(X, rows, neighbours.ravel()).reshape(n, proposed)
     order = np.argsort(squares, axis=1, kind="stable")
