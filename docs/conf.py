@@ -10,7 +10,7 @@ version = release = symrelu.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas also without a network
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -35,6 +35,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"symrelu {release}"
 html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("guide", "architecture", "extending", "references")}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,

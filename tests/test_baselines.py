@@ -153,9 +153,8 @@ def test_sparse_input_never_becomes_dense(monkeypatch):
     monkeypatch.setattr(sparse.csr_array, "toarray", refuse)
     monkeypatch.setattr(sparse.csr_array, "todense", refuse)
     M = sparse.csr_array(graph())
-    for solver in SOLVERS[:2]:
-        symmetric_nmf(M, 3, solver, max_iter=3, random_state=0)
-    truncated_eigen(M, 3)
+    fits = [symmetric_nmf(M, 3, solver, max_iter=3, random_state=0) for solver in SOLVERS[:2]]
+    assert all(solution.U.shape == (60, 3) for solution in [*fits, truncated_eigen(M, 3)])
 
 
 @pytest.mark.parametrize(

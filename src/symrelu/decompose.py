@@ -78,7 +78,8 @@ def decompose(
     alpha : float, default=0.0
         Tikhonov weight (the paper's lambda).
     init : {"random", "spectral"} or array of shape (n, rank), default="random"
-        Starting factor. "random" is scaled to M; "spectral" takes the leading eigenvectors of M.
+        Starting factor. "random" is scaled to M; "spectral" takes the leading eigenvectors of M (at a rank
+        of n / 2 or more, where U is as large as M, by a dense eigendecomposition).
     tol : float, default=1e-4
         Stop when relative_error <= tol. 0 switches this test off, as for the next two.
     gtol : float, default=1e-6
