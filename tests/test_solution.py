@@ -1,5 +1,6 @@
 """Solution and History: what they say, and their files."""
 
+import dataclasses
 import json
 import os
 
@@ -78,6 +79,22 @@ def test_save_and_load(tmp_path, dtype):
     assert [file.name for file in tmp_path.iterdir()] == ["fit.npz"]
 
 
+def test_right_factor_is_saved_where_there_is_one(tmp_path, solution):
+    path = tmp_path / "fit.npz"
+    solution.save(path)
+    with np.load(path) as content:
+        assert "V" not in content.files  # as in the files of models without one
+    assert Solution.load(path).V is None
+    V = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
+    pair = dataclasses.replace(solution, V=V)
+    assert repr(pair) == repr(solution)
+    pair.save(path)
+    loaded = Solution.load(path)
+    assert loaded.V.dtype == np.float32
+    assert_array_equal(loaded.V, V)
+    assert_array_equal(loaded.U, solution.U)
+
+
 def test_infinite_objective_survives_a_file(tmp_path):
     M, _ = make_relu_gram(20, 2, random_state=0)
     solution = decompose(M * 1e200, 2, random_state=0, max_iter=20)
@@ -144,6 +161,8 @@ def changed(solution, path, **changes):
         ({"U": None}, "U"),
         ({"history_seconds": None}, "history_seconds"),
         ({"U": np.zeros(3)}, "does not go with a signature"),
+        ({"V": np.zeros((29, 4))}, r"V of shape \(29, 4\) does not go with U of shape \(30, 4\)"),
+        ({"V": np.zeros(3)}, "does not go with U"),
         ({"surprise": 1}, "surprise"),
     ],
 )

@@ -158,11 +158,14 @@ class Solution:
         Whether the diagonal of M was data or unknown.
     zero_weight : float
         Weight of the zeros of M.
+    V : ndarray of shape (n, rank), or None
+        Right factor of a model max(0, U V^T), which only the baseline 3B-NMD has; None where
+        X = (U * signature) U^T.
 
     Notes
     -----
-    The baselines return the same object. They have no ReLU: ``relative_error`` and ``objective`` are those
-    of their own models.
+    The baselines return the same object. All but 3B-NMD have no ReLU: ``relative_error`` and ``objective``
+    are those of their own models.
     """
 
     U: np.ndarray
@@ -178,6 +181,7 @@ class Solution:
     solver: str
     diagonal: str = "fit"
     zero_weight: float = 1.0
+    V: np.ndarray | None = None
 
     @property
     def converged(self) -> bool:
@@ -226,6 +230,8 @@ class Solution:
         }
         columns = {f"history_{name}": column for name, column in self.history.as_dict().items()}
         arrays: dict[str, Any] = {"U": self.U, "signature": self.signature, **columns}
+        if self.V is not None:
+            arrays["V"] = self.V
         with write_aside(path) as file:
             np.savez(file, solution=np.array(json.dumps(numbers)), **arrays)
 
@@ -251,8 +257,10 @@ def _from_arrays(content: dict[str, Any]) -> Solution:
     if version != FORMAT_VERSION:
         raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
     history = History(**{field.name: content[f"history_{field.name}"] for field in fields(History)})
-    U, signature = content["U"], content["signature"]
+    U, signature, V = content["U"], content["signature"], content.get("V")
     if U.ndim != 2 or signature.shape != (U.shape[1],):
         raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}")
+    if V is not None and V.shape != U.shape:
+        raise ValueError(f"V of shape {V.shape} does not go with U of shape {U.shape}")
     status = Status[numbers.pop("status")]
-    return Solution(U=U, signature=signature, status=status, history=history, **numbers)
+    return Solution(U=U, signature=signature, status=status, history=history, V=V, **numbers)

@@ -4,5 +4,6 @@ from symrelu.baselines.coupled import symmetric_nmf
 from symrelu.baselines.eigen import truncated_eigen
 from symrelu.baselines.symanls import SymANLS
 from symrelu.baselines.symhals import SymHALS
+from symrelu.baselines.three_block import three_block_nmd
 
-__all__ = ["SymANLS", "SymHALS", "symmetric_nmf", "truncated_eigen"]
+__all__ = ["SymANLS", "SymHALS", "symmetric_nmf", "three_block_nmd", "truncated_eigen"]

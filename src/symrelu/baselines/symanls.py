@@ -12,7 +12,7 @@ from symrelu.baselines.coupled import CoupledSolver
 # After so many exchanges without progress a row falls back to exchanging one variable at a time, which
 # cannot cycle (Kim and Park, 2011).
 _PATIENCE = 3
-_BATCH_BYTES = 64e6
+_BATCH_BYTES = 4e6  # of systems solved at once; few, so that the rows of a batch are alike
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,21 @@ def _largest_number_of_exchanges(rank: int) -> int:
 
 def _solve_passive(gram: np.ndarray, target: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Solve each row for its passive variables, the others zero; return X and the slope of the objective."""
-    n, rank = target.shape
-    X = np.empty_like(target)
-    batch = max(1, int(_BATCH_BYTES / (rank * rank * target.itemsize)))
-    identity = np.eye(rank, dtype=target.dtype)
-    for start in range(0, n, batch):
-        free = passive[start : start + batch]
-        # Rows and columns of variables that are held at zero become those of the identity.
-        systems = np.where(free[:, :, None] & free[:, None, :], gram, identity)
-        right = np.where(free, target[start : start + batch], 0)
-        X[start : start + batch] = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    X = np.zeros_like(target)
+    count = passive.sum(axis=1)
+    # Rows with about as many passive variables share a batch, whose systems are as large as its largest one.
+    remaining = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
+    while remaining.size:
+        k = int(count[remaining[0]])
+        rows, remaining = np.split(remaining, [max(1, int(_BATCH_BYTES / (k * k * target.itemsize)))])
+        variables = np.argsort(~passive[rows], axis=1, kind="stable")[:, :k]  # the passive ones first
+        # A row with fewer is filled up by variables that are held at zero, with rows of the identity.
+        free = np.take_along_axis(passive[rows], variables, axis=1)
+        systems = np.where(
+            free[:, :, None] & free[:, None, :],
+            gram[variables[:, :, None], variables[:, None, :]],
+            np.eye(k, dtype=target.dtype),
+        )
+        right = np.where(free, target[rows[:, None], variables], 0)
+        X[rows[:, None], variables] = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
     return X, np.where(passive, 0, X @ gram - target)

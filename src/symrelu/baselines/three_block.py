@@ -1,0 +1,269 @@
+"""3B-NMD: the ReLU model with two factors of its own, M ~ max(0, U V^T), by three blocks in turn.
+
+    minimise over Z, U, V:   1/2 ||Z - U V^T||^2   with max(0, Z) = M
+
+The latent matrix Z, U and V are each minimised exactly for fixed others. Z and the product U V^T are
+extrapolated. Nothing asks for symmetry, even where M is symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.kernels.threads import single_threaded_blas
+from symrelu.loop import Callback, Limits, run
+from symrelu.operators.base import Evaluation, Operator
+from symrelu.solution import Solution
+from symrelu.solvers.base import State, check_range, square_norm
+from symrelu.start import start
+from symrelu.validation import (
+    check_callback,
+    check_integer,
+    check_memory,
+    check_similarity,
+    check_start,
+    scale_exponent,
+    scaled,
+)
+
+# M, two matrices in each of the states that the loop knows (old, new and best), and those of a pass
+_MATRICES_HELD = 10
+
+
+class TwoFactorOperator(Operator):
+    """M ~ max(0, U V^T) for a dense M. Only :class:`ThreeBlock` fits it.
+
+    The loop knows one factor: it is [U; V], of shape (2n, rank).
+
+    Parameters
+    ----------
+    M : ndarray of shape (n, n)
+    rank : int
+    """
+
+    def __init__(self, M: np.ndarray, rank: int) -> None:
+        norm = float(np.linalg.norm(M.astype(np.float64, copy=False)))
+        super().__init__(n=len(M), dtype=M.dtype, norm=norm, signature=np.ones(rank))
+        self.M = M
+
+    def matmul(self, V: np.ndarray) -> np.ndarray:
+        return self.M @ V
+
+    def latent(self, P: np.ndarray) -> np.ndarray:
+        """Return the nearest W to P with max(0, W) = M: M on its support, min(0, P) off it."""
+        return np.where(self.M > 0, self.M, np.minimum(P, 0))
+
+    def evaluate(self, U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, Evaluation]:
+        """Return P = U V^T, and what a pass gives there; its product is [R V; R^T U] with R = W - P."""
+        self.evaluations += 1
+        P = U @ V.T
+        W = self.latent(P)
+        latent_norm_squared = square_norm(self, W)
+        R = np.subtract(W, P, out=W)
+        evaluation = Evaluation(
+            np.concatenate([R @ V, R.T @ U]),
+            latent_loss=square_norm(self, R) / 2,
+            # M - max(0, P) differs from R only where P < 0 on the support: there it is M, and R is larger.
+            loss=square_norm(self, np.minimum(R, self.M)) / 2,
+            latent_norm_squared=latent_norm_squared,
+        )
+        return P, evaluation
+
+    def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
+        raise TypeError("This operator is of a model with two factors: only ThreeBlock fits it.")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ThreeBlockState(State):
+    """State between two steps: [U; V], and the two n x n matrices that sum up the way so far."""
+
+    Z: Any  # extrapolated latent matrix
+    T: Any  # extrapolated product
+
+
+@dataclass(frozen=True)
+class ThreeBlock:
+    """Minimise over the latent matrix, U and V in turn, with extrapolation.
+
+    Parameters
+    ----------
+    momentum : float, default=0.7
+        Weight in [0, 1] of the extrapolation. With 0 the latent loss never rises; near 1 the method need not
+        converge.
+    """
+
+    momentum: float = 0.7
+
+    def __post_init__(self) -> None:
+        check_range(self, "momentum", 0, 1)
+
+    def init(self, op: Operator, U0: Any) -> ThreeBlockState:
+        """Start from [U; V] = U0."""
+        if not isinstance(op, TwoFactorOperator):
+            raise TypeError("ThreeBlock fits a model with two factors: use baselines.three_block_nmd.")
+        P, evaluation = op.evaluate(*np.split(U0, 2))
+        return self._state(U0, evaluation, Z=op.M, T=P)
+
+    def step(self, op: Operator, state: State) -> ThreeBlockState:
+        """Update Z, then U, then V."""
+        assert isinstance(op, TwoFactorOperator)
+        assert isinstance(state, ThreeBlockState)
+        # Both extrapolations start from what was extrapolated before, not from the last minimisers.
+        Z = self._extrapolated(op.latent(state.T), state.Z)
+        U, V = fit_in_turn(Z, np.split(state.U, 2)[1])
+        P, evaluation = op.evaluate(U, V)
+        return self._state(np.concatenate([U, V]), evaluation, Z=Z, T=self._extrapolated(P, state.T))
+
+    def _extrapolated(self, new: Any, old: Any) -> Any:
+        """Return new + momentum (new - old), in the memory of ``new``."""
+        change = new - old
+        change *= self.momentum
+        new += change
+        return new
+
+    def _state(self, factors: Any, evaluation: Evaluation, Z: Any, T: Any) -> ThreeBlockState:
+        return ThreeBlockState(
+            U=factors,
+            objective=evaluation.latent_loss,
+            gradient_norm=float(np.linalg.norm(evaluation.product.astype(np.float64, copy=False))),
+            latent_loss=evaluation.latent_loss,
+            loss=evaluation.loss,
+            latent_norm=evaluation.latent_norm,
+            Z=Z,
+            T=T,
+        )
+
+
+def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise ||Z - U V^T|| over U for the given V, then over V; return both in a basis of our choice.
+
+    The method uses no more of a factor than the space its columns span, and the product. So no system with
+    V^T V has to be solved, which may be singular: with orthonormal columns Q that span V, the first minimiser
+    spans Z Q. The columns of the U that is returned are orthogonal and of one length, and ||U|| = ||V||.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, n)
+    V : ndarray of shape (n, rank)
+
+    Returns
+    -------
+    U, V : ndarray of shape (n, rank)
+    """
+    Q = np.linalg.qr(V).Q
+    Q = np.linalg.qr(Z @ Q).Q
+    V = Z.T @ Q
+    length = math.sqrt(np.linalg.norm(V) / math.sqrt(V.shape[1])) or 1.0
+    return Q * length, V / length
+
+
+def three_block_nmd(
+    M: Any,
+    rank: int,
+    *,
+    momentum: float = 0.7,
+    init: Any | None = None,
+    tol: float = 1e-4,
+    gtol: float = 1e-6,
+    ftol: float = 1e-8,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+) -> Solution:
+    """Fit M ~ max(0, U V^T) by 3B-NMD, with twice as many unknowns as the symmetric model.
+
+    The extrapolated matrices are sums over all iterations. They have no low rank, so that about ten dense
+    n x n matrices are held, whatever M is.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative and symmetric. Sparse input becomes n x n.
+    rank : int
+        Number of columns of U and of V, from 1 to n.
+    momentum : float, default=0.7
+        Weight in [0, 1] of the extrapolation. With 0 the latent loss never rises; near 1 the method need not
+        converge.
+    init : pair of array-likes of shape (n, rank), optional
+        Starting factors (U, V); normal random numbers by default, scaled to M by least squares.
+    tol, gtol, ftol : float
+        Stopping tests, as for :func:`symrelu.decompose`. The gradient is that by U and V.
+    max_iter : int, default=1000
+        Largest number of steps.
+    max_time : float, optional
+        Seconds they may take.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    callback : callable, optional
+        As for :func:`symrelu.decompose`. ``progress.U`` is [U; V], of shape (2n, rank).
+
+    Returns
+    -------
+    solution : Solution
+        With both factors, ``U`` and ``V``. ``relative_error`` is ||M - max(0, U V^T)|| / ||M||.
+
+    References
+    ----------
+    G. Seraghiti, A. Awari, A. Vandaele, M. Porcelli, N. Gillis, "Accelerated algorithms for nonlinear matrix
+    decomposition with the ReLU function", IEEE MLSP, 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.baselines import three_block_nmd
+    >>> from symrelu.datasets import make_relu_gram
+    >>> M, _ = make_relu_gram(60, 3, random_state=0)
+    >>> solution = three_block_nmd(M, 3, random_state=0)
+    >>> bool(np.linalg.norm(M - np.maximum(0, solution.U @ solution.V.T)) < 1e-3 * np.linalg.norm(M))
+    True
+    """
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    solver = ThreeBlock(momentum=momentum)
+    check_callback(callback)
+    M = check_similarity(M)
+    rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
+    factors = None if init is None else _check_pair(init, M.shape[0], rank, M.dtype)
+    _check_room(M)
+    k = scale_exponent(M)
+    M = scaled(M, k)
+    op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
+    with single_threaded_blas():
+        factors = _random_start(op, random_state) if factors is None else np.ldexp(factors, -k)
+        solution = run(op, solver, factors, limits, callback=callback, exponent=k)
+    U, V = np.split(solution.U, 2)
+    return replace(solution, U=U, V=V)
+
+
+def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
+    try:
+        U0, V0 = init
+    except (TypeError, ValueError):
+        raise ValueError(f"init must be a pair (U, V) of arrays of shape (n, rank) = {(n, rank)}.") from None
+    return np.concatenate([check_start(factor, n, rank, dtype) for factor in (U0, V0)])
+
+
+def _check_room(M: Any) -> None:
+    n = M.shape[0]
+    try:
+        check_memory((_MATRICES_HELD * n, n), M.dtype, "M")
+    except MemoryError:
+        raise MemoryError(
+            f"3B-NMD holds about {_MATRICES_HELD} dense {n} x {n} matrices, "
+            f"{_MATRICES_HELD * n * n * M.dtype.itemsize / 1e9:.1f} GB, more than is available. "
+            "symrelu.decompose holds none of them."
+        ) from None
+
+
+def _random_start(op: TwoFactorOperator, random_state: Any) -> np.ndarray:
+    """Return normal random [U; V], multiplied by the root of the factor that brings U V^T nearest to M."""
+    side_by_side = start(op.with_signature(np.ones(2 * op.rank)), "random", random_state)
+    U, V = np.split(side_by_side, 2, axis=1)
+    inner = float(np.sum(op.matmul(V) * U, dtype=np.float64))
+    square = float(np.sum((U.T @ U) * (V.T @ V), dtype=np.float64))
+    return np.concatenate([U, V]) * math.sqrt(abs(inner) / square)
