@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ LOADERS = {
     "PIE": datasets.load_pie,
     "TDT2": datasets.load_tdt2,
 }
-NAMES = {"ORL": "_ORL", "YaleB": "_YALEB", "COIL20": "_COIL20", "PIE": "_PIE", "TDT2": "_TDT2"}
 
 DATA = np.arange(24.0).reshape(6, 4)
 LABELS = np.array([3, 3, 1, 1, 2, 2])
@@ -30,20 +30,22 @@ def no_directory(monkeypatch):
         monkeypatch.delenv("SYMRELU_DATA", raising=False)
 
 
-def stand_in(monkeypatch, attribute, path=None, shape=(6, 4), classes=3):
+def stand_in(monkeypatch, name, path=None, shape=(6, 4), classes=3):
     """Let a set be 6 x 4 with three classes, and its npz file be the one at ``path``."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path else "0" * 64
-    source = getattr(published, attribute)
-    replaced = type(source)(source.name, source.npz, digest, shape, classes, source.mat, source.page)
-    monkeypatch.setattr(published, attribute, replaced)
+    replaced = tuple(
+        replace(source, shape=shape, classes=classes, sha256=source.sha256 and digest)
+        for source in published._SOURCES[name]
+    )
+    monkeypatch.setitem(published._SOURCES, name, replaced)
 
 
 @pytest.mark.parametrize("name", LOADERS)
 def test_npz_and_mat_give_the_same(tmp_path, monkeypatch, name):
-    source = getattr(published, NAMES[name])
+    source = published._SOURCES[name][0]
     path = tmp_path / source.npz
     np.savez(path, fea=(DATA * 2).astype(np.uint8), scale=2.0, gnd=LABELS)
-    stand_in(monkeypatch, NAMES[name], path)
+    stand_in(monkeypatch, name, path)
     compact = LOADERS[name](tmp_path)
     io.savemat(tmp_path / source.mat[0], {"fea": DATA, "gnd": LABELS[:, None]})
     original = LOADERS[name](tmp_path)
@@ -65,7 +67,7 @@ def test_sparse_counts(tmp_path, monkeypatch):
         shape=csr.shape,
         gnd=LABELS,
     )
-    stand_in(monkeypatch, "_TDT2", path)
+    stand_in(monkeypatch, "TDT2", path)
     assert_array_equal(datasets.load_tdt2(tmp_path).data.toarray(), np.triu(DATA))
     io.savemat(tmp_path / "TDT2.mat", {"fea": sparse.csc_array(np.triu(DATA)), "gnd": LABELS})
     original = datasets.load_tdt2(tmp_path).data
@@ -76,7 +78,7 @@ def test_sparse_counts(tmp_path, monkeypatch):
 def test_directory_from_the_environment(tmp_path, monkeypatch):
     path = tmp_path / "ORL.npz"
     np.savez(path, fea=DATA, gnd=LABELS)
-    stand_in(monkeypatch, "_ORL", path)
+    stand_in(monkeypatch, "ORL", path)
     monkeypatch.setenv("SYMRELU_DATA", str(tmp_path))
     assert datasets.load_orl().name == "ORL"
 
@@ -98,13 +100,13 @@ def test_missing_files_say_which_where_from_and_where_to(tmp_path, name):
 def test_wrong_contents_are_refused(tmp_path, monkeypatch):
     path = tmp_path / "ORL.npz"
     np.savez(path, fea=DATA, gnd=LABELS)
-    stand_in(monkeypatch, "_ORL")
+    stand_in(monkeypatch, "ORL")
     with pytest.raises(ValueError, match="is not the file it should be: its SHA-256 is"):
         datasets.load_orl(tmp_path)
-    stand_in(monkeypatch, "_ORL", path, shape=(7, 4))
+    stand_in(monkeypatch, "ORL", path, shape=(7, 4))
     with pytest.raises(ValueError, match="is not ORL: expected 7 x 4 with 3 classes, got 6 x 4 with 3"):
         datasets.load_orl(tmp_path)
-    stand_in(monkeypatch, "_ORL", path, classes=2)
+    stand_in(monkeypatch, "ORL", path, classes=2)
     with pytest.raises(ValueError, match="with 2 classes, got 6 x 4 with 3"):
         datasets.load_orl(tmp_path)
     (tmp_path / "ORL64.mat").write_bytes(b"not MATLAB")
@@ -120,9 +122,8 @@ def test_coil100_prefers_the_original_and_names_the_reconstruction(tmp_path, mon
         datasets.load_coil100(tmp_path)
     path = tmp_path / "COIL100_7178.npz"
     np.savez(path, fea=DATA, gnd=LABELS)
-    stand_in(monkeypatch, "_COIL100_RECONSTRUCTION", path)
+    stand_in(monkeypatch, "COIL100", path)
     assert "reconstruction" in datasets.load_coil100(tmp_path).name
-    stand_in(monkeypatch, "_COIL100")
     io.savemat(tmp_path / "COIL100.mat", {"fea": DATA, "gnd": LABELS})
     assert datasets.load_coil100(tmp_path).name == "COIL100"
 

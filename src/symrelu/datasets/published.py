@@ -61,6 +61,25 @@ class GraphDataset(NamedTuple):
     name: str
 
 
+class DatasetFile(NamedTuple):
+    """Where a set was found.
+
+    Attributes
+    ----------
+    name : str
+        What to print: it says so where a set is not the original one.
+    path : Path
+    n_samples : int
+    sha256 : str
+        Of the file as it is.
+    """
+
+    name: str
+    path: Path
+    n_samples: int
+    sha256: str
+
+
 @dataclass(frozen=True)
 class _Source:
     """Where a set is found, and what it must be."""
@@ -73,55 +92,75 @@ class _Source:
     mat: tuple[str, ...] = ()
     page: str = _CAI
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names the file may have; there is no npz file without a known SHA-256."""
+        return (*self.mat, self.npz) if self.sha256 else self.mat
 
-_ORL = _Source(
-    "ORL",
-    "ORL.npz",
-    "423f6885a690217c34813f430f4b3de977804e6e54381106d0d9629f2fed805d",
-    (400, 4096),
-    40,
-    ("ORL_64x64.mat", "ORL64.mat"),
-)
-_YALEB = _Source(
-    "YaleB",
-    "YaleB.npz",
-    "fe9aceb9e3772aaa4a0562633c66e834000b6172d6d24da75308bfbed7b41c64",
-    (2414, 1024),
-    38,
-    ("YaleB_32x32.mat", "YaleB.mat"),
-)
-_COIL20 = _Source(
-    "COIL20",
-    "COIL20.npz",
-    "620ddd72c6cb1dde4371a73383cbe6a56d947e32ce9d75bea7cdd943100486d7",
-    (1440, 1024),
-    20,
-    ("COIL20.mat",),
-)
-_COIL100 = _Source("COIL100", "COIL100.npz", "", (7200, 1024), 100, ("COIL100.mat",))
-_COIL100_RECONSTRUCTION = _Source(
-    "COIL100 (reconstruction, 7178 of 7200 images)",
-    "COIL100_7178.npz",
-    "34437e17aa322e87c56cae10baf764d668ce336a1b1a66cdffc5bf7faeae9e10",
-    (7178, 1024),
-    100,
-)
-_PIE = _Source(
-    "PIE",
-    "PIE.npz",
-    "5e48d41a398a53b2513ae6ab1bbb979e984018c715d79d50101e51d0249d9009",
-    (2856, 1024),
-    68,
-    ("PIE_pose27.mat", "PIE.mat"),
-)
-_TDT2 = _Source(
-    "TDT2",
-    "TDT2.npz",
-    "6af06655482296a038b60c706619385bc7902079b66d956e528a957b23b14e6a",
-    (9394, 36771),
-    30,
-    ("TDT2.mat",),
-)
+
+# The paper's name of a set -> its sources, the preferred one first.
+_SOURCES: dict[str, tuple[_Source, ...]] = {
+    "ORL": (
+        _Source(
+            "ORL",
+            "ORL.npz",
+            "423f6885a690217c34813f430f4b3de977804e6e54381106d0d9629f2fed805d",
+            (400, 4096),
+            40,
+            ("ORL_64x64.mat", "ORL64.mat"),
+        ),
+    ),
+    "YaleB": (
+        _Source(
+            "YaleB",
+            "YaleB.npz",
+            "fe9aceb9e3772aaa4a0562633c66e834000b6172d6d24da75308bfbed7b41c64",
+            (2414, 1024),
+            38,
+            ("YaleB_32x32.mat", "YaleB.mat"),
+        ),
+    ),
+    "COIL20": (
+        _Source(
+            "COIL20",
+            "COIL20.npz",
+            "620ddd72c6cb1dde4371a73383cbe6a56d947e32ce9d75bea7cdd943100486d7",
+            (1440, 1024),
+            20,
+            ("COIL20.mat",),
+        ),
+    ),
+    "COIL100": (
+        _Source("COIL100", "COIL100.npz", "", (7200, 1024), 100, ("COIL100.mat",)),
+        _Source(
+            "COIL100 (reconstruction, 7178 of 7200 images)",
+            "COIL100_7178.npz",
+            "34437e17aa322e87c56cae10baf764d668ce336a1b1a66cdffc5bf7faeae9e10",
+            (7178, 1024),
+            100,
+        ),
+    ),
+    "PIE": (
+        _Source(
+            "PIE",
+            "PIE.npz",
+            "5e48d41a398a53b2513ae6ab1bbb979e984018c715d79d50101e51d0249d9009",
+            (2856, 1024),
+            68,
+            ("PIE_pose27.mat", "PIE.mat"),
+        ),
+    ),
+    "TDT2": (
+        _Source(
+            "TDT2",
+            "TDT2.npz",
+            "6af06655482296a038b60c706619385bc7902079b66d956e528a957b23b14e6a",
+            (9394, 36771),
+            30,
+            ("TDT2.mat",),
+        ),
+    ),
+}
 _PLANETOID = "https://github.com/kimiyoung/planetoid"
 _GRAPHS = {
     "cora": _Source(
@@ -175,7 +214,7 @@ def load_orl(data_home: str | PathLike[str] | None = None, *, source: str = "fil
     """
     check_choice("source", source, ("files", "olivetti"))
     if source == "files":
-        return _load(_ORL, data_home)
+        return load_dataset("ORL", data_home)
     from sklearn.datasets import fetch_olivetti_faces
 
     faces = fetch_olivetti_faces()
@@ -194,7 +233,7 @@ def load_yaleb(data_home: str | PathLike[str] | None = None) -> Dataset:
     -------
     dataset : Dataset
     """
-    return _load(_YALEB, data_home)
+    return load_dataset("YaleB", data_home)
 
 
 def load_coil20(data_home: str | PathLike[str] | None = None) -> Dataset:
@@ -209,7 +248,7 @@ def load_coil20(data_home: str | PathLike[str] | None = None) -> Dataset:
     -------
     dataset : Dataset
     """
-    return _load(_COIL20, data_home)
+    return load_dataset("COIL20", data_home)
 
 
 def load_coil100(data_home: str | PathLike[str] | None = None) -> Dataset:
@@ -226,10 +265,7 @@ def load_coil100(data_home: str | PathLike[str] | None = None) -> Dataset:
     -------
     dataset : Dataset
     """
-    folder = _folder(data_home, _COIL100)
-    if any((folder / name).exists() for name in _COIL100.mat):
-        return _load(_COIL100, folder)
-    return _load(_COIL100_RECONSTRUCTION, folder, also=_COIL100.mat)
+    return load_dataset("COIL100", data_home)
 
 
 def load_pie(data_home: str | PathLike[str] | None = None) -> Dataset:
@@ -244,7 +280,7 @@ def load_pie(data_home: str | PathLike[str] | None = None) -> Dataset:
     -------
     dataset : Dataset
     """
-    return _load(_PIE, data_home)
+    return load_dataset("PIE", data_home)
 
 
 def load_tdt2(data_home: str | PathLike[str] | None = None) -> Dataset:
@@ -259,7 +295,7 @@ def load_tdt2(data_home: str | PathLike[str] | None = None) -> Dataset:
     -------
     dataset : Dataset
     """
-    return _load(_TDT2, data_home)
+    return load_dataset("TDT2", data_home)
 
 
 def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> GraphDataset:
@@ -276,12 +312,59 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
     dataset : GraphDataset
     """
     source = _GRAPHS[check_choice("name", name, tuple(_GRAPHS))]
-    path = _folder(data_home, source) / source.npz
-    if not path.exists():
-        raise _missing(source, path.parent)
+    source, path = _locate((source,), data_home)
     # Some nodes of these graphs have no label: their class is 0 in the file, and not counted.
     data, labels = _read_npz(path, source)
     return GraphDataset(data, labels - 1, source.name)
+
+
+def load_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dataset:
+    """Load one of the six sets by the paper's name of it.
+
+    Parameters
+    ----------
+    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"}
+    data_home : path, optional
+        Folder with the file; by default the one in ``SYMRELU_DATA``.
+
+    Returns
+    -------
+    dataset : Dataset
+    """
+    source, path = _locate(_SOURCES[check_choice("name", name, tuple(_SOURCES))], data_home)
+    read = _read_npz if path.suffix == ".npz" else _read_mat
+    data, labels = read(path, source)
+    _, target = np.unique(labels, return_inverse=True)
+    return Dataset(data, target, source.name)
+
+
+def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> DatasetFile:
+    """Find the file that :func:`load_dataset` would read, without reading what is in it.
+
+    Parameters
+    ----------
+    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"}
+    data_home : path, optional
+        Folder with the file; by default the one in ``SYMRELU_DATA``.
+
+    Returns
+    -------
+    found : DatasetFile
+    """
+    sources = _SOURCES[check_choice("name", name, tuple(_SOURCES))]
+    source, path = _locate(sources, data_home)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return DatasetFile(source.name, path, source.shape[0], digest)
+
+
+def _locate(sources: tuple[_Source, ...], data_home: str | PathLike[str] | None) -> tuple[_Source, Path]:
+    """Return the first file that is there; MATLAB files come before npz files."""
+    folder = _folder(data_home, sources[0])
+    for source in sources:
+        for name in source.files:
+            if (folder / name).exists():
+                return source, folder / name
+    raise _missing(sources, folder)
 
 
 def _folder(data_home: str | PathLike[str] | None, source: _Source) -> Path:
@@ -289,7 +372,7 @@ def _folder(data_home: str | PathLike[str] | None, source: _Source) -> Path:
     if not given:
         raise FileNotFoundError(
             f"{source.name} needs a data directory: pass data_home=, or set the environment variable "
-            f"{VARIABLE} to the folder that holds {_files(source)}. It is published at {source.page}."
+            f"{VARIABLE} to the folder that holds {_files((source,))}. It is published at {source.page}."
         )
     folder = Path(given).expanduser()
     if not folder.is_dir():
@@ -297,29 +380,15 @@ def _folder(data_home: str | PathLike[str] | None, source: _Source) -> Path:
     return folder
 
 
-def _files(source: _Source, also: tuple[str, ...] = ()) -> str:
-    return " or ".join((*source.mat, *also, source.npz))
+def _files(sources: tuple[_Source, ...]) -> str:
+    return " or ".join(name for source in sources for name in source.files)
 
 
-def _missing(source: _Source, folder: Path, also: tuple[str, ...] = ()) -> FileNotFoundError:
+def _missing(sources: tuple[_Source, ...], folder: Path) -> FileNotFoundError:
     return FileNotFoundError(
-        f"{source.name} was not found: put {_files(source, also)} into {folder}. "
-        f"It is published at {source.page}."
+        f"{sources[0].name} was not found: put {_files(sources)} into {folder}. "
+        f"It is published at {sources[0].page}."
     )
-
-
-def _load(source: _Source, data_home: str | PathLike[str] | None, also: tuple[str, ...] = ()) -> Dataset:
-    folder = _folder(data_home, source)
-    for name in source.mat:
-        if (folder / name).exists():
-            data, labels = _read_mat(folder / name, source)
-            break
-    else:
-        if not (folder / source.npz).exists():
-            raise _missing(source, folder, also)
-        data, labels = _read_npz(folder / source.npz, source)
-    _, target = np.unique(labels, return_inverse=True)
-    return Dataset(data, target, source.name)
 
 
 def _read_mat(path: Path, source: _Source) -> tuple[Any, np.ndarray]:
