@@ -518,3 +518,16 @@ def test_three_block_leaves_the_finite_numbers_quietly():
         broken = dataclasses.replace(state, T=np.full((60, 60), value))
         with np.errstate(all="ignore"):
             assert not np.isfinite(ThreeBlock().step(op, broken).objective)
+
+
+@pytest.mark.parametrize("n", [6, 30])
+def test_positive_eigenvalues_alone_give_the_nearest_semidefinite_matrix(n):
+    M, _ = make_relu_gram(n, 3, shift=0.2, random_state=0)
+    np.fill_diagonal(M, 0)  # eigenvalues of both signs
+    values, vectors = np.linalg.eigh(M)
+    for rank in (2, n):
+        solution = truncated_eigen(sparse.csr_array(M), rank, positive=True)
+        kept = np.where(np.arange(n) >= n - rank, np.maximum(values, 0), 0)
+        np.testing.assert_allclose(solution.U @ solution.U.T, (vectors * kept) @ vectors.T, atol=1e-10)
+        assert (solution.signature == 1).all()
+        assert solution.relative_error >= truncated_eigen(M, rank).relative_error - 1e-12

@@ -217,3 +217,130 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert "truncated eigendecomposition" in out
     assert "numbers for each positive pair" in out
     assert (tmp_path / "demo.png").read_bytes()[:4] == PNG
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("SYMRELU_DATA", raising=False)
+
+
+@pytest.fixture
+def short_fits(monkeypatch):
+    """Let the experiments make five iterations."""
+    from dataclasses import replace
+
+    from symrelu.experiments import real, synthetic
+
+    for module in (real, synthetic):
+        monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, max_iter=5))
+
+
+def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, capsys, no_data, short_fits):
+    output = tmp_path / "real"
+    code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
+    assert code == 0
+    assert err.count("Not run.") == 6
+    assert "set the environment variable SYMRELU_DATA" in err
+    assert "digits" in out
+    assert "7 of 7 fits are stored" in out
+    page = (output / "index.html").read_text(encoding="utf-8")
+    assert page.count("Not run.") == 6
+    assert f"symrelu reproduce real -o {output}" in page
+    assert (output / "figure2.png").read_bytes()[:4] == PNG
+    (cell, *_) = sorted((output / "cells").iterdir())
+    cell.write_text("{")
+    code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
+    assert code == 0
+    assert "6 of 7 fits were stored by an earlier run" in out
+    assert "Computed anew:" in err
+    assert cell.name in err.replace("\n", "")
+
+
+def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
+    arguments = ["reproduce", "synthetic", "--quick", "-o", tmp_path, "--jobs", 2]
+    code, out, _ = symrelu(monkeypatch, capsys, *arguments)
+    assert code == 0
+    assert "36 of 36 fits are stored" in out
+    assert "Relative error, step 10, uniform random start" in out
+    assert (tmp_path / "synthetic_step10_uniform_error.csv").exists()
+    assert (tmp_path / "synthetic_step1_uniform_iterations.csv").exists()
+
+
+def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
+    code, out, err = symrelu(monkeypatch, capsys, "reproduce", "ablation", "--seeds", 1, "-o", tmp_path)
+    assert code == 0
+    assert err.count("Not run.") == 2
+    assert "spectral start" in out
+
+
+def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, capsys, no_data, short_fits):
+    from symrelu.experiments import real
+
+    monkeypatch.setattr(real, "DIGITS_RANK", 2000)
+    code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
+    assert code == 1
+    assert (
+        "Failed: digits, rank 2000, SymANLS, seed 0: ValueError: rank must be an integer from 1 to 1797" in err
+    )
+    assert "0 of 7 fits are stored. 7 failed, see above." in out
+    assert (tmp_path / "index.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["real", "--only", "MNIST"], "name must be one of"),
+        (["synthetic", "-o", "file"], "The output folder file is a file. Name a folder."),
+        (["synthetic", "-o", "file/below"], "The output folder file/below cannot be made: Not a directory."),
+    ],
+)
+def test_reproduce_refuses_before_the_work(tmp_path, monkeypatch, capsys, no_data, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("precious")
+    code, _, err = symrelu(monkeypatch, capsys, "reproduce", *arguments)
+    assert code == 2
+    assert message in err
+    assert (tmp_path / "file").read_text() == "precious"
+    assert not (tmp_path / "reproduction").exists()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_keeps_the_cells_that_ended(tmp_path, jobs):
+    """Stopped after the first cell, the run says how to go on, and goes on."""
+    program = """
+import os, signal, sys, time
+from pathlib import Path
+from dataclasses import replace
+from threading import Thread
+from symrelu import cli
+from symrelu.experiments import synthetic
+
+def press_ctrl_c():
+    while not list(Path("out/cells").glob("*.json")):
+        time.sleep(0.01)
+    os.killpg(0, signal.SIGINT)
+
+if __name__ == "__main__":
+    synthetic.QUICK_COLUMNS = (synthetic.paper.SYNTHETIC_COLUMNS[2],)
+    synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=300)
+    if sys.argv.pop() == "stop":
+        Thread(target=press_ctrl_c, daemon=True).start()
+    cli.main()
+"""
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    options = ["reproduce", "synthetic", "--quick", "-o", "out", f"--jobs={jobs}"]
+    command = [sys.executable, str(script), *options]
+    result = subprocess.run(
+        [*command, "stop"], cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=120
+    )
+    assert result.returncode == 130, result.stderr
+    assert "the same command goes on from there." in result.stderr
+    assert "Traceback" not in result.stderr
+    stored = len(list((tmp_path / "out" / "cells").glob("*.json")))
+    assert 1 <= stored < 12
+    assert not list((tmp_path / "out" / "cells").glob(".symrelu*"))
+    result = subprocess.run([*command, "go on"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert f"{stored} of 12 fits were stored by an earlier run" in result.stdout
+    assert "12 of 12 fits are stored" in result.stdout

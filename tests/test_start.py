@@ -18,7 +18,7 @@ def operator(n=40, rank=5, n_negative=0, **settings):
     return as_operator(sparse.csr_array(M), signature, **settings)
 
 
-@pytest.mark.parametrize("init", ["random", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
 def test_same_seed_same_start(init):
     op = operator()
     first = start(op, init, 3)
@@ -28,7 +28,7 @@ def test_same_seed_same_start(init):
     assert first.flags.c_contiguous
 
 
-@pytest.mark.parametrize("init", ["random", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
 def test_dtype_is_that_of_the_matrix(init):
     M, _ = make_relu_gram(40, 4, random_state=0)
     op = as_operator(M.astype(np.float32), np.ones(5))
@@ -66,7 +66,7 @@ def test_spectral_start_at_any_rank(rank):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("init", ["random", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
 def test_tiny_matrices(n, init):
     op = as_operator(np.eye(n), np.ones(1))
     assert np.isfinite(start(op, init, 0)).all()

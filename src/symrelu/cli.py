@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ except ImportError as missing:  # pragma: no cover
 import numpy as np
 
 from symrelu import AAPB, Solution, Status, decompose, metrics
-from symrelu.files import check_output, read_matrix, write_aside
+from symrelu.experiments.cells import Failure, Monitor
+from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
 
 app = typer.Typer(
@@ -29,6 +31,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+reproduction = typer.Typer(
+    help="Run the paper's experiments: tables, figures and one page. A stopped run goes on where it was.",
+    no_args_is_help=True,
+)
+app.add_typer(reproduction, name="reproduce")
 console = Console()
 errors = Console(stderr=True)
 
@@ -107,7 +114,7 @@ def fit(
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
     zero_weight: Annotated[float, typer.Option(help="Weight of the zeros, in (0, 1].")] = 1.0,
     alpha: Annotated[float, typer.Option(help="Tikhonov weight.")] = 0.0,
-    init: Annotated[str, typer.Option(help="'random' or 'spectral'.")] = "random",
+    init: Annotated[str, typer.Option(help="'random', 'uniform' or 'spectral'.")] = "random",
     step_size: Annotated[float, typer.Option(help="Step size of AAPB; the theory allows up to 1.")] = 1.0,
     momentum: Annotated[float, typer.Option(help="Momentum of AAPB, in [0, 1].")] = 1.0,
     safeguard: Annotated[bool, typer.Option(help="Keep the condition of the convergence theorem.")] = False,
@@ -179,13 +186,12 @@ def _as_mask(matrix: Any) -> Any:
 
 
 def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
-    from symrelu.plots import new_figure, plot_convergence
+    from symrelu.plots import new_figure, plot_convergence, save_figure
 
     figure = new_figure(figsize=(6.4, 4.2))
     ax = plot_convergence({name: solution.history}, figure.add_subplot())
     ax.set_title(f"{name}, rank {solution.rank}: {solution.solver}", fontsize=10)
-    with write_aside(path) as file:
-        figure.savefig(file, dpi=120, format="png")
+    save_figure(figure, path)
 
 
 def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
@@ -203,3 +209,154 @@ def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
     if plot is not None:
         table.add_row("picture", escape(str(plot)))
     return table
+
+
+Seeds = Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)]
+Quick = Annotated[bool, typer.Option("--quick", help="A small version, in under two minutes.")]
+Jobs = Annotated[int, typer.Option(help="Fits that run at a time, each in a process of its own.", min=1)]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for cells, tables, figures and the page.")]
+DataHome = Annotated[Path | None, typer.Option("--data", help="Folder with the data [default: $SYMRELU_DATA].")]
+
+
+@reproduction.command("synthetic")
+def reproduce_synthetic(
+    seeds: Seeds = 5,
+    beside: Annotated[int, typer.Option(help="The same for the settings beside it.", min=1)] = 2,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    output: Output = Path("reproduction/synthetic"),
+) -> None:
+    """Seven momenta on the paper's eight synthetic problems, and its first figure."""
+    from symrelu.experiments import Synthetic
+
+    _reproduce(Synthetic(seeds=seeds, beside=beside, quick=quick), output, jobs)
+
+
+@reproduction.command("real")
+def reproduce_real(
+    only: Annotated[
+        list[str] | None, typer.Option(help="A data set; may be repeated [default: all six].")
+    ] = None,
+    data: DataHome = None,
+    seeds: Seeds = 1,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    output: Output = Path("reproduction/real"),
+) -> None:
+    """Four methods on the paper's six data sets and the digits, and its second figure."""
+    from symrelu.experiments import Real
+    from symrelu.experiments.paper import REAL_RANK
+    from symrelu.experiments.real import QUICK_SETS
+
+    names = tuple(only) if only else QUICK_SETS if quick else tuple(REAL_RANK)
+    cases, missing = _find_data_sets(data, names)
+    _reproduce(Real(cases, missing, seeds=seeds), output, jobs)
+
+
+@reproduction.command("ablation")
+def reproduce_ablation(
+    data: DataHome = None,
+    seeds: Seeds = 3,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    output: Output = Path("reproduction/ablation"),
+) -> None:
+    """Step, start, alpha and safeguard changed one at a time from the setting that reproduces the paper."""
+    from symrelu.experiments import Ablation
+    from symrelu.experiments.ablation import SETS
+
+    cases, missing = _find_data_sets(data, SETS)
+    _reproduce(Ablation(cases, missing, seeds=1 if quick else seeds), output, jobs)
+
+
+def _find_data_sets(data: Path | None, names: tuple[str, ...]) -> tuple[Any, Any]:
+    from symrelu.experiments import find_data_sets
+
+    cases, missing = find_data_sets(None if data is None else str(data), names)
+    for sentence in missing:
+        errors.print(f"[yellow]Not run.[/] {escape(sentence)}", soft_wrap=True)
+    return cases, missing
+
+
+def _reproduce(experiment: Any, output: Path, jobs: int) -> None:
+    """Run an experiment with a progress display, print its first table and say where the rest is."""
+    from symrelu.experiments import reproduce
+
+    _check_plots()
+    command = shlex.join(["symrelu", *sys.argv[1:]])
+    with _CellProgress() as monitor:
+        try:
+            tables, written = reproduce(experiment, output, jobs=jobs, monitor=monitor, command=command)
+        except KeyboardInterrupt:
+            errors.print("Interrupted. What had ended is stored: the same command goes on from there.")
+            raise typer.Exit(_INTERRUPTED_CODE) from None
+    console.print(_as_rich(tables[0]))
+    console.print(escape(tables[0].legend))
+    console.print(f"{monitor.summary()} Page: {escape(str(written[0]))}")
+    if monitor.failures:
+        raise typer.Exit(1)
+
+
+class _CellProgress(Monitor):
+    """A bar over the cells, with the time left by their cost."""
+
+    def __init__(self) -> None:
+        columns = (
+            TextColumn("{task.fields[cells]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+        )
+        # Cells differ by factors of a hundred: the speed of the last minutes says more than that of the last.
+        self.bar = Progress(*columns, console=console, transient=True, speed_estimate_period=600)
+        self.failures: list[str] = []
+        self.done = self.total = 0
+
+    def __enter__(self) -> _CellProgress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def begin(self, cells: int, stored: int, cost: float) -> None:
+        self.done, self.total = stored, cells
+        self.task = self.bar.add_task("", total=cost, cells=self._count())
+        if stored:
+            console.print(f"{stored} of {cells} fits were stored by an earlier run.")
+
+    def refused(self, refused: Any) -> None:
+        errors.print(f"[yellow]Computed anew:[/] {escape(str(refused.path))}: {escape(refused.reason)}.")
+
+    def advance(self, cost: float) -> None:
+        self.bar.advance(self.task, cost)
+
+    def ended(self, cell: Any, result: Any) -> None:
+        what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"
+        if isinstance(result, Failure):
+            self.failures.append(what)
+            errors.print(f"[bold red]Failed:[/] {escape(what)}: {escape(result.message)}", soft_wrap=True)
+        else:
+            self.done += 1
+        self.bar.update(self.task, description=escape(what), cells=self._count())
+
+    def _count(self) -> str:
+        return f"{self.done}/{self.total} fits"
+
+    def summary(self) -> str:
+        """Say how far it came."""
+        failed = f" {len(self.failures)} failed, see above." if self.failures else ""
+        return f"{self.done} of {self.total} fits are stored.{failed}"
+
+
+def _as_rich(table: Any) -> Table:
+    shown = Table(title=table.title)
+    shown.add_column(table.corner)
+    for column in table.columns:
+        shown.add_column(escape(column), justify="right")
+    for label, row in table.rows:
+        shown.add_row(escape(label), *(escape(table.text(entry)) for entry in row))
+    return shown

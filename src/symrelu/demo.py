@@ -12,9 +12,8 @@ from symrelu import metrics
 from symrelu.baselines import truncated_eigen
 from symrelu.datasets import load_digits_graph
 from symrelu.decompose import decompose
-from symrelu.files import write_aside
 from symrelu.loop import Callback
-from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices
+from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices, save_figure
 from symrelu.solution import Solution
 from symrelu.solvers import AAPB
 
@@ -115,5 +114,4 @@ def draw_demo(demo: Demo, path: Path) -> None:
     axes[3].legend(frameon=False, fontsize=8)
     axes[3].set_title(f"rank {RANK}")
     figure.get_layout_engine().set(wspace=0.06)
-    with write_aside(path) as file:
-        figure.savefig(file, dpi=110, format="png")
+    save_figure(figure, path, dpi=110)

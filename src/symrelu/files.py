@@ -40,6 +40,19 @@ def check_output(path: str | PathLike[str]) -> Path:
     return path
 
 
+def make_folder(path: str | PathLike[str]) -> Path:
+    """Return a folder for outputs, made if it is not there, or raise a sentence."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"The output folder {folder} is a file. Name a folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+    check_output(folder / "anything")
+    return folder
+
+
 @contextmanager
 def write_aside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place when everything has been written."""

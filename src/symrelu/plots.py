@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from symrelu.files import write_aside
 from symrelu.kernels.tiles import TILE
 from symrelu.solution import History, Solution
 
@@ -31,7 +33,7 @@ def plot_convergence(histories: dict[str, History], ax: Any | None = None) -> An
         style = styles[k % len(styles)]
         ax.plot(history.evaluations, history.relative_error, style, label=label, linewidth=1.8)
     ax.set_yscale("log")
-    _plain_ticks(ax.yaxis)
+    plain_ticks(ax.yaxis)
     ax.set_xlabel("evaluations")
     ax.set_ylabel("relative error")
     ax.grid(True, which="both", alpha=0.25)
@@ -99,7 +101,7 @@ def _cells(order: np.ndarray, bins: int) -> np.ndarray:
     return cell
 
 
-def _plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Any) -> None:
     """Write 0.5, not 5 x 10^-1; within two decades also between the powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -113,6 +115,19 @@ def _plain_ticks(axis: Any) -> None:
 def _new_axes() -> Any:
     figure = new_figure(figsize=(6, 4))
     return figure.add_subplot()
+
+
+def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
+    """Write a figure aside and put it in place: SVG for a name that ends in .svg, else PNG.
+
+    The same figure gives the same bytes: no date, no random names inside.
+    """
+    from matplotlib import rc_context
+
+    svg = str(path).endswith(".svg")
+    metadata = {"Date": None} if svg else {"Software": None}
+    with rc_context({"svg.hashsalt": "symrelu"}), write_aside(path) as file:
+        figure.savefig(file, format="svg" if svg else "png", dpi=dpi, metadata=metadata)
 
 
 def new_figure(**settings: Any) -> Any:

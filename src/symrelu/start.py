@@ -1,4 +1,4 @@
-"""Starting factors: "random" (scaled to M), "spectral" (leading eigenpairs), or an array."""
+"""Starting factors: "random" or "uniform" (scaled to M), "spectral" (leading eigenpairs), or an array."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from symrelu.operators.base import Operator
 from symrelu.validation import check_choice, check_start
 
-STARTS = ("random", "spectral")
+STARTS = ("random", "uniform", "spectral")
 
 # Relative size of the noise in a spectral start. Without it, the eigenvectors of a matrix with several
 # blocks are a saddle point: each lives on its own block, and no step leaves it.
@@ -40,7 +40,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     Parameters
     ----------
     op : Operator
-    init : {"random", "spectral"} or array-like of shape (n, rank)
+    init : {"random", "uniform", "spectral"} or array-like of shape (n, rank)
         An array is in the units of the operator.
     random_state : None, int, Generator or RandomState
 
@@ -52,7 +52,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     init = check_init(init, op.n, op.rank, op.dtype)
     if not isinstance(init, str):
         return init
-    U0 = random_start(op, rng) if init == "random" else spectral_start(op, rng)
+    U0 = {"random": random_start, "uniform": uniform_start, "spectral": spectral_start}[init](op, rng)
     return np.ascontiguousarray(U0, dtype=op.dtype)
 
 
@@ -65,7 +65,15 @@ def _own_stream(random_state: Any) -> Any:
 
 def random_start(op: Operator, rng: Any) -> np.ndarray:
     """Return normal random columns, scaled such that ||U U^T||_F = ||M||_F."""
-    U = rng.standard_normal((op.n, op.rank))
+    return _scaled(op, rng.standard_normal((op.n, op.rank)))
+
+
+def uniform_start(op: Operator, rng: Any) -> np.ndarray:
+    """Return uniform random columns, as methods for nonnegative factors start, at the same scale."""
+    return _scaled(op, rng.random((op.n, op.rank)))
+
+
+def _scaled(op: Operator, U: np.ndarray) -> np.ndarray:
     return U * np.sqrt(op.norm / np.linalg.norm(U.T @ U))
 
 

@@ -15,7 +15,7 @@ from symrelu.start import random_generator
 from symrelu.validation import check_integer, check_similarity, scale_exponent, scaled
 
 
-def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
+def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: Any = 0) -> Solution:
     """Return the eigenpairs of largest magnitude, the best linear approximation of that rank.
 
     Parameters
@@ -23,6 +23,9 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
     M : sparse matrix, sparse array or array-like of shape (n, n)
     rank : int
         Number of eigenpairs, from 1 to n.
+    positive : bool, default=False
+        Keep the largest eigenvalues instead, as far as they are positive: the best approximation by a
+        positive semidefinite matrix, so that no U U^T of that rank has a lower error.
     random_state : None, int, Generator or RandomState
         Seed of ARPACK's first vector.
 
@@ -49,11 +52,12 @@ def truncated_eigen(M: Any, rank: int, *, random_state: Any = 0) -> Solution:
         values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
     else:
         v0 = random_generator(random_state).standard_normal(n).astype(M.dtype)
-        values, vectors = eigsh(M, k=rank, which="LM", v0=v0)
-    leading = np.argsort(-np.abs(values), kind="stable")[:rank]
-    values, vectors = values[leading], vectors[:, leading]
-    U = np.ascontiguousarray(vectors * np.sqrt(np.abs(values)))
-    op = LinearModelOperator(M, np.where(values < 0, -1.0, 1.0))
+        values, vectors = eigsh(M, k=rank, which="LA" if positive else "LM", v0=v0)
+    size = np.maximum(values, 0) if positive else np.abs(values)
+    leading = np.argsort(-size, kind="stable")[:rank]
+    U = np.ascontiguousarray(vectors[:, leading] * np.sqrt(size[leading]))
+    signature = np.where((values[leading] < 0) & (size[leading] > 0), -1.0, 1.0)
+    op = LinearModelOperator(M, signature)
     loss = op.loss(U).loss
     error = op.relative_error(loss)
     loss = loss * 16.0**k

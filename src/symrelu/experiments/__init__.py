@@ -1,0 +1,25 @@
+"""The paper's experiments: cells that are stored as they end, tables, figures and a page.
+
+A :class:`Cell` is one fit: a case (the matrix), a method, a rank, a seed and limits. :func:`reproduce` runs the
+cells of an :class:`Experiment` that are not stored yet and writes what is made of them.
+"""
+
+from symrelu.experiments.ablation import Ablation
+from symrelu.experiments.cells import Cell, CellResult, CellStore, Monitor, run_cells
+from symrelu.experiments.experiment import Experiment, reproduce
+from symrelu.experiments.real import Real, find_data_sets
+from symrelu.experiments.synthetic import Synthetic
+
+__all__ = [
+    "Ablation",
+    "Cell",
+    "CellResult",
+    "CellStore",
+    "Experiment",
+    "Monitor",
+    "Real",
+    "Synthetic",
+    "find_data_sets",
+    "reproduce",
+    "run_cells",
+]

@@ -1,0 +1,125 @@
+"""What the experiments have in common: cells in, tables, figures and a page out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from symrelu.experiments.cells import Cell, CellResult, CellStore, Monitor, run_cells
+from symrelu.experiments.tables import Table
+from symrelu.files import make_folder, write_aside
+from symrelu.plots import save_figure
+
+Results = Mapping[Cell, CellResult]
+
+
+class Figure(NamedTuple):
+    """A picture and what it shows.
+
+    Attributes
+    ----------
+    name : str
+        Stem of the files.
+    caption : str
+    drawing : matplotlib Figure
+    """
+
+    name: str
+    caption: str
+    drawing: Any
+
+
+class Experiment(ABC):
+    """Cells, and what is made of their results."""
+
+    name: str
+    title: str
+
+    @abstractmethod
+    def introduction(self) -> Sequence[str]:
+        """Return paragraphs for the top of the page."""
+
+    @abstractmethod
+    def cells(self) -> Sequence[Cell]:
+        """Return the cells, in the order in which they are run."""
+
+    @abstractmethod
+    def tables(self, results: Results) -> Sequence[Table]:
+        """Return the tables; cells without a result are left open."""
+
+    @abstractmethod
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the figures."""
+
+
+def reproduce(
+    experiment: Experiment,
+    folder: str | PathLike[str],
+    *,
+    jobs: int = 1,
+    monitor: Monitor | None = None,
+    command: str = "",
+) -> tuple[list[Table], list[Path]]:
+    """Run what is not stored yet, and write tables, figures and one page into a folder.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    folder : path
+        Made if it does not exist. Cells are kept in its subfolder ``cells``.
+    jobs : int, default=1
+        Cells that run at a time.
+    monitor : Monitor, optional
+        Is told how far it is.
+    command : str
+        What to print on the page as the command that made it.
+
+    Returns
+    -------
+    tables : list of Table
+    written : list of Path
+        The files, the page first.
+    """
+    from symrelu.report import render_page, require_jinja2
+
+    require_jinja2()
+    cells = experiment.cells()
+    folder = make_folder(folder)
+    results = run_cells(cells, CellStore(folder / "cells"), jobs=jobs, monitor=monitor)
+    tables, figures = list(experiment.tables(results)), list(experiment.figures(results))
+    written = [
+        _write(folder / "index.html", render_page(experiment, results, tables, figures, command)),
+        _write(folder / "cells.csv", cells_to_csv(results)),
+        _write(folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)),
+        _write(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
+    ]
+    written += [_write(folder / f"{table.name}.csv", table.to_csv()) for table in tables]
+    for figure in figures:
+        for kind in ("png", "svg"):
+            written.append(folder / f"{figure.name}.{kind}")
+            save_figure(figure.drawing, written[-1], dpi=150)
+    return tables, written
+
+
+def cells_to_csv(results: Results) -> str:
+    """Return one line for each cell."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    numbers = ("status", "n_iter", "n_evaluations", "seconds", "relative_error", "half_squared_error")
+    writer.writerow(["case", "rank", "method", "seed", "max_iter", *numbers, "threads", "settings"])
+    for cell, result in results.items():
+        values = (getattr(result, name) for name in numbers)
+        settings = [cell.case.name, cell.rank, cell.method.name, cell.seed, cell.limits.max_iter]
+        writer.writerow([*settings, *values, result.environment.get("threads", ""), repr(cell.method)])
+    return file.getvalue()
+
+
+def _write(path: Path, text: str) -> Path:
+    with write_aside(path) as file:
+        file.write(text.encode())
+    return path

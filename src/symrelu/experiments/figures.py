@@ -1,0 +1,159 @@
+"""The paper's two figures. Lines differ in lightness and in style, so that greyscale keeps them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.experiments.cells import CellResult
+from symrelu.plots import new_figure, plain_ticks
+
+# Fractions of a colour map that runs from dark to light, and dashes, so that neighbours differ in both.
+_STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+
+Runs = Sequence[CellResult]
+
+
+def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]) -> Any:
+    """Draw error against iterations for each momentum, one panel for each problem.
+
+    Parameters
+    ----------
+    panels : dict of str to dict of float to (runs, paper's error or None)
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    from matplotlib import colormaps
+
+    figure = new_figure(figsize=(6.2 * len(panels), 4.6))
+    for ax, (title, lines) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
+        shades = np.linspace(0.0, 0.82, len(lines))
+        for k, (momentum, (runs, printed)) in enumerate(lines.items()):
+            if not runs:
+                continue
+            color = colormaps["viridis"](shades[k])
+            errors = _columns(runs, "relative_error")
+            iterations = np.arange(errors.shape[1])
+            style = _STYLES[k % len(_STYLES)]
+            label = f"{momentum:g}"
+            ax.plot(iterations, np.median(errors, axis=0), color=color, linestyle=style, lw=1.8, label=label)
+            if len(runs) > 1:
+                ax.fill_between(
+                    iterations, errors.min(axis=0), errors.max(axis=0), color=color, alpha=0.15, linewidth=0
+                )
+            if printed is not None:
+                _mark_at_edge(ax, printed, "x", color)
+        ax.set_yscale("log")
+        plain_ticks(ax.yaxis)
+        ax.set_xlim(left=0)
+        ax.set_title(title)
+        ax.set_xlabel("iterations")
+        ax.set_ylabel("relative error")
+        ax.grid(True, which="major", alpha=0.3)
+        ax.legend(title="momentum", frameon=False, ncols=2, fontsize=9)
+    return figure
+
+
+class MethodCurve(NamedTuple):
+    """The fits of one method on one data set.
+
+    Attributes
+    ----------
+    label : str
+    runs : sequence of CellResult
+    paper : float or None
+        half_squared_error that the paper prints.
+    """
+
+    label: str
+    runs: Runs
+    paper: float | None
+
+
+# Lightness falls from the baselines to the paper's method; what stands beside it is thin.
+_METHODS: dict[str, dict[str, Any]] = {
+    "SymANLS": {"color": "#b5b52c", "linestyle": (0, (6, 2)), "marker": "s"},
+    "SymHALS": {"color": "#e08a3c", "linestyle": (0, (1, 1)), "marker": "D"},
+    "APB, step 10": {"color": "#2f8f8b", "linestyle": (0, (6, 2, 1, 2)), "marker": "^"},
+    "AAPB, step 10": {"color": "#1f2d6b", "linestyle": "-", "marker": "o"},
+    "APB, step 1": {"color": "#8a8a8a", "linestyle": (0, (6, 2, 1, 2)), "marker": "", "lw": 1.0},
+    "AAPB, step 1": {"color": "#555555", "linestyle": "-", "marker": "", "lw": 1.0},
+}
+
+
+def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[str, float]) -> Any:
+    """Draw half_squared_error against iterations (above) and seconds (below), one column for each data set.
+
+    Parameters
+    ----------
+    panels : dict of str to sequence of MethodCurve
+    bounds : dict of str to float
+        half_squared_error below which no U U^T of that rank can come, by data set.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    figure = new_figure(figsize=(4.1 * len(panels) + 0.6, 7.6))
+    axes = figure.subplots(2, len(panels), squeeze=False, sharey="col")
+    for k, (title, curves) in enumerate(panels.items()):
+        for row, abscissa in enumerate(("iteration", "seconds")):
+            ax = axes[row, k]
+            for index, curve in enumerate(curves):
+                _draw_method(ax, curve, abscissa, index)
+            if title in bounds:
+                ax.axhline(bounds[title], color="black", lw=1, linestyle=":", label="bound for U Uᵀ")
+            ax.set_yscale("log")
+            plain_ticks(ax.yaxis)
+            ax.grid(True, which="both", alpha=0.25)
+            if row == 0:
+                ax.set_title(title)
+                ax.set_xlabel("iterations")
+            else:
+                ax.set_xscale("log")
+                ax.set_xlabel("seconds")
+            if k == 0:
+                ax.set_ylabel("half squared error")
+        _limit_height(axes[0, k], curves)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    in_a_row = min(len(labels), 2 * len(panels) + 1)
+    figure.legend(handles, labels, loc="outside lower center", ncols=in_a_row, frameon=False)
+    return figure
+
+
+def _draw_method(ax: Any, curve: MethodCurve, abscissa: str, index: int) -> None:
+    if not curve.runs:
+        return
+    fallback = {"color": f"C{index}", "linestyle": _STYLES[index % len(_STYLES)], "marker": ""}
+    style = {"lw": 1.8, **_METHODS.get(curve.label, fallback)}
+    marker = style.pop("marker")
+    run = curve.runs[0]
+    errors = np.square(run.curves["relative_error"]) / 2
+    where = np.asarray(run.curves[abscissa])
+    ax.plot(where[1:], errors[1:], label=curve.label, **style)
+    if curve.paper is not None and marker:
+        _mark_at_edge(ax, curve.paper, marker, style["color"], 0.035 * (index % 2))
+
+
+def _limit_height(ax: Any, curves: Sequence[MethodCurve]) -> None:
+    """Show where the curves go, not from how high they come."""
+    ends = [np.min(run.curves["relative_error"]) ** 2 / 2 for curve in curves for run in curve.runs]
+    if ends:
+        ax.set_ylim(0.9 * min(ends), 0.9)
+
+
+def _mark_at_edge(ax: Any, value: float, marker: str, color: Any, shift: float = 0.0) -> None:
+    """Put a symbol on the right edge, or so much beside it, at that value of the ordinate."""
+    place = {"transform": ax.get_yaxis_transform(), "clip_on": False, "zorder": 5}
+    ax.plot(1.0 + shift, value, marker, color=color, ms=7, mfc="none", mew=1.8, **place)
+
+
+def _columns(runs: Runs, name: str) -> np.ndarray:
+    """Return that column of all runs, the last value repeated where a run ended early."""
+    length = max(len(run.curves[name]) for run in runs)
+    rows = [np.asarray(run.curves[name]) for run in runs]
+    return np.stack([np.pad(row, (0, length - len(row)), mode="edge") for row in rows])

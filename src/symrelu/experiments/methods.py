@@ -1,0 +1,111 @@
+"""What is run on the matrices. A method is a frozen value whose repr says all of its settings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
+from symrelu.decompose import decompose
+from symrelu.loop import Callback, Limits
+from symrelu.solution import Solution
+from symrelu.solvers import AAPB
+
+
+class Method(Protocol):
+    """Something that decomposes a matrix."""
+
+    @property
+    def name(self) -> str:
+        """What to print."""
+
+    def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
+        """Fit one matrix from the start of that seed."""
+
+    def cost(self, n: int, rank: int) -> float:
+        """Return what an iteration costs, in the products of AAPB: only the time left is estimated by it."""
+
+
+@dataclass(frozen=True)
+class ReluFit:
+    """A fit by :func:`symrelu.decompose`.
+
+    Parameters
+    ----------
+    name : str
+    solver : AAPB
+    init : str
+    alpha : float
+    """
+
+    name: str
+    solver: AAPB
+    init: str = "random"
+    alpha: float = 0.0
+
+    def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
+        """Fit M ~ max(0, U U^T)."""
+        return decompose(
+            M,
+            rank,
+            solver=self.solver,
+            init=self.init,
+            alpha=self.alpha,
+            random_state=seed,
+            callback=callback,
+            **asdict(limits),
+        )
+
+    def cost(self, n: int, rank: int) -> float:
+        """Return the size of a pass; the safeguard makes one of double width."""
+        return float(n) * n * (rank + 20) * (2 if self.solver.safeguard else 1)
+
+
+@dataclass(frozen=True)
+class SymmetricNMFFit:
+    """A fit by :func:`symrelu.baselines.symmetric_nmf`.
+
+    Parameters
+    ----------
+    name : str
+    solver : SymANLS or SymHALS
+    """
+
+    name: str
+    solver: SymANLS | SymHALS
+
+    def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
+        """Fit M ~ U U^T with U >= 0."""
+        return symmetric_nmf(M, rank, self.solver, random_state=seed, callback=callback, **asdict(limits))
+
+    def cost(self, n: int, rank: int) -> float:
+        """Return a rough figure: sweeps over columns, or a small system for each row."""
+        sweep = 20.0 * n * rank * rank
+        return sweep * (1 + rank / 5) if isinstance(self.solver, SymANLS) else sweep
+
+
+@dataclass(frozen=True)
+class EigenvalueBound:
+    """The best positive semidefinite approximation of that rank: no U U^T comes closer to M."""
+
+    name: str = "eigenvalue bound"
+
+    def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
+        """Keep the largest eigenvalues, as far as they are positive."""
+        return truncated_eigen(M, rank, positive=True, random_state=seed)
+
+    def cost(self, n: int, rank: int) -> float:
+        """Return about what the Lanczos vectors cost."""
+        return 5.0 * n * rank * rank
+
+
+SYMANLS = SymmetricNMFFit("SymANLS", SymANLS())
+SYMHALS = SymmetricNMFFit("SymHALS", SymHALS())
+
+
+def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:
+    """Return AAPB, or APB where there is no momentum, under the name that tables print."""
+    name = "AAPB" if momentum else "APB"
+    start = "" if init == "random" else f", {init} start"
+    solver = AAPB(step_size=step_size, momentum=momentum)
+    return ReluFit(f"{name}, step {step_size:g}{start}", solver, init=init)

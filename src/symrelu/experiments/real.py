@@ -1,0 +1,206 @@
+"""The paper's table of real data: six graphs, four methods, and the four curves of its second figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from symrelu.experiments import paper
+from symrelu.experiments.cases import Case, DigitsGraph, SampleGraph
+from symrelu.experiments.cells import Cell, CellResult
+from symrelu.experiments.experiment import Experiment, Figure, Results
+from symrelu.experiments.figures import MethodCurve, draw_methods
+from symrelu.experiments.methods import SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
+from symrelu.experiments.tables import Entry, Table, fixed
+from symrelu.loop import Limits
+
+LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=paper.REAL_MAX_ITER)
+BOUND = EigenvalueBound()
+
+# Name in the paper's table -> method; then step 1, which the paper's theory allows, beside them.
+PAPER_METHODS: dict[str, Method] = {
+    "SymANLS": SYMANLS,
+    "SymHALS": SYMHALS,
+    "APB": aapb(paper.STEP, 0.0),
+    "AAPB": aapb(paper.STEP),
+}
+METHODS: tuple[Method, ...] = (*PAPER_METHODS.values(), aapb(paper.THEORY_STEP, 0.0), aapb(paper.THEORY_STEP))
+
+DIGITS = DigitsGraph()
+DIGITS_RANK = 10  # as in the paper's table: the number of classes
+QUICK_SETS = ("ORL", "COIL20")
+
+
+@dataclass(frozen=True)
+class Real(Experiment):
+    """Half squared error after 100 iterations for every data set and method.
+
+    Parameters
+    ----------
+    cases : tuple of SampleGraph
+        The data sets that were found, see :func:`find_data_sets`.
+    missing : tuple of str
+        What was not found, and where to get it.
+    seeds : int, default=1
+        Number of starts.
+    """
+
+    cases: tuple[SampleGraph, ...] = ()
+    missing: tuple[str, ...] = ()
+    seeds: int = 1
+    name: str = field(default="real", init=False)
+    title: str = field(default="Real data: graphs of images and texts", init=False)
+
+    def introduction(self) -> Sequence[str]:
+        """Say what was run."""
+        setting = (
+            "M is the self-tuning graph of the samples (floor(log2 n) + 1 neighbours, scale by the 7th, "
+            f"normalised). Each fit makes {paper.REAL_MAX_ITER} iterations, without a limit on time. SymANLS "
+            "and SymHALS fit M ~ U Uᵀ with U ≥ 0 (coupling 0.66, uniform random start) and are judged by it; "
+            "APB and AAPB fit M ~ max(0, U Uᵀ) from a random start scaled to M. Seconds are those of the steps "
+            "on the machine below, which may have been busy."
+        )
+        which = (
+            "The paper's table says relative error. Its numbers are half squared errors, ½ (relative error)²: "
+            "no U Uᵀ of that rank can have a relative error below the eigenvalue bound, and all of its numbers "
+            "for SymANLS and SymHALS would lie far below it. Both numbers are shown, each under its own name."
+        )
+        return (setting, which, *(f"Not run. {reason}" for reason in self.missing))
+
+    def ranks(self) -> dict[Case, int]:
+        """Return the graphs and the rank of their fits."""
+        return {**{case: paper.REAL_RANK[case.key] for case in self.cases}, DIGITS: DIGITS_RANK}
+
+    def cells(self) -> Sequence[Cell]:
+        """Return small graphs first."""
+        ranks = sorted(self.ranks().items(), key=lambda item: item[0].n)
+        return [
+            self._cell(case, rank, method, seed)
+            for case, rank in ranks
+            for method in (BOUND, *METHODS)
+            for seed in range(1 if method == BOUND else self.seeds)
+        ]
+
+    def _cell(self, case: Case, rank: int, method: Method, seed: int) -> Cell:
+        return Cell(case, rank, method, seed, LIMITS)
+
+    def _results(self, results: Results, case: Case, rank: int, method: Method) -> list[CellResult]:
+        cells = (self._cell(case, rank, method, seed) for seed in range(self.seeds))
+        return [results[cell] for cell in cells if cell in results]
+
+    def tables(self, results: Results) -> Sequence[Table]:
+        """Return both errors, evaluations and seconds."""
+        columns = (BOUND, *METHODS)
+        heads = tuple(method.name for method in columns)
+        halves, relative, seconds = [], [], []
+        for case, rank in self.ranks().items():
+            label = f"{case.name}, n={case.n}, r={rank}"
+            runs = [self._results(results, case, rank, method) for method in columns]
+            printed = [printed_value(case, method) for method in columns]
+            halves.append(
+                (
+                    label,
+                    tuple(
+                        Entry.of(run, lambda result: result.half_squared_error, value)
+                        for run, value in zip(runs, printed, strict=True)
+                    ),
+                )
+            )
+            relative.append((label, tuple(Entry.of(run, lambda result: result.relative_error) for run in runs)))
+            seconds.append((label, tuple(Entry.of(run, lambda result: result.seconds) for run in runs)))
+        starts = "one start" if self.seeds == 1 else f"mean over {self.seeds} starts"
+        note = f"After {paper.REAL_MAX_ITER} iterations, {starts}. The bound is that of any U Uᵀ of this rank."
+        return [
+            Table(
+                "real_half_squared_error",
+                "Half squared error, ½ (‖M - model‖ / ‖M‖)²",
+                "graph",
+                heads,
+                tuple(halves),
+                form=fixed(3),
+                paper_form=fixed(2),
+                note=note,
+            ),
+            Table(
+                "real_relative_error",
+                "Relative error, ‖M - model‖ / ‖M‖",
+                "graph",
+                heads,
+                tuple(relative),
+                form=fixed(3),
+                note=note,
+            ),
+            Table(
+                "real_seconds",
+                f"Seconds for {paper.REAL_MAX_ITER} iterations",
+                "graph",
+                heads,
+                tuple(seconds),
+                form=fixed(1),
+                note=f"The graph is not counted. The paper allows {paper.REAL_MAX_SECONDS} s.",
+            ),
+        ]
+
+    def figures(self, results: Results) -> Sequence[Figure]:
+        """Return the paper's second figure; where its data are missing, that of the digits."""
+        ranks = self.ranks()
+        shown: list[Case] = [case for case in self.cases if case.key in paper.REAL_FIGURE]
+        panels, bounds = {}, {}
+        for case in shown or [DIGITS]:
+            title = f"{case.name}, r={ranks[case]}".replace(" (", "\n(")
+            curves = [
+                MethodCurve(
+                    method.name,
+                    self._results(results, case, ranks[case], method),
+                    printed_value(case, method),
+                )
+                for method in METHODS
+            ]
+            if not any(curve.runs for curve in curves):
+                continue
+            panels[title] = curves
+            bound = self._results(results, case, ranks[case], BOUND)
+            if bound:
+                bounds[title] = bound[0].half_squared_error
+        if not panels:
+            return []
+        caption = (
+            "Half squared error against iterations (above) and seconds (below) for the first start. Symbols at "
+            "the right edge: where the paper's table ends (square SymANLS, diamond SymHALS, triangle APB, "
+            "circle AAPB). Dotted: no U Uᵀ of this rank comes below."
+        )
+        return [Figure("figure2", caption, draw_methods(panels, bounds))]
+
+
+def printed_value(case: Case, method: Method) -> float | None:
+    """Return what the paper's table has for a set and a method, if anything."""
+    row = paper.REAL_HALF_SQUARED_ERROR.get(getattr(case, "key", ""), {})
+    return next((row[name] for name, ours in PAPER_METHODS.items() if ours == method and row), None)
+
+
+def find_data_sets(
+    data_home: str | None = None, names: Sequence[str] = tuple(paper.REAL_RANK)
+) -> tuple[tuple[SampleGraph, ...], tuple[str, ...]]:
+    """Look for the files of the data sets.
+
+    Parameters
+    ----------
+    data_home : str, optional
+        Folder with the files; by default the one in ``SYMRELU_DATA``.
+    names : sequence of str
+        Which of the six sets are wanted.
+
+    Returns
+    -------
+    cases : tuple of SampleGraph
+        Those that were found.
+    missing : tuple of str
+        A sentence for each of the others.
+    """
+    cases, missing = [], []
+    for name in names:
+        try:
+            cases.append(SampleGraph.find(name, data_home))
+        except FileNotFoundError as error:
+            missing.append(str(error))
+    return tuple(cases), tuple(missing)

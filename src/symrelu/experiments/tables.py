@@ -1,0 +1,201 @@
+"""Tables of numbers with the paper's beside them: as CSV, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symrelu.experiments.cells import CellResult
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One number of a table.
+
+    Parameters
+    ----------
+    value : float
+        Mean over the seeds.
+    spread : float
+        Standard deviation over the seeds; NaN for one seed.
+    count : int
+        Number of seeds.
+    diverged : int
+        How many of the fits left the finite numbers. Their best factor counts in the mean.
+    paper : float or None
+        What the paper prints.
+    """
+
+    value: float
+    spread: float = math.nan
+    count: int = 1
+    diverged: int = 0
+    paper: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        results: Sequence[CellResult],
+        number: Callable[[CellResult], float],
+        paper: float | None = None,
+    ) -> Entry | None:
+        """Summarise the results of all seeds; None where there is none."""
+        if not results:
+            return None
+        values = [number(result) for result in results]
+        return cls(
+            value=float(np.mean(values)),
+            spread=float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
+            count=len(values),
+            diverged=sum(result.diverged for result in results),
+            paper=paper,
+        )
+
+
+Format = Callable[[float], str]
+
+
+def scientific(digits: int) -> Format:
+    """Return a format that writes 0.00241 as 2.4e-3, with so many digits after the point."""
+
+    def form(value: float) -> str:
+        mantissa, exponent = f"{value:.{digits}e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+
+    return form
+
+
+def fixed(digits: int) -> Format:
+    """Return a format with so many digits after the point."""
+    return lambda value: f"{value:.{digits}f}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of entries.
+
+    Parameters
+    ----------
+    name : str
+        Stem of the files.
+    title : str
+    corner : str
+        What the rows are.
+    columns : tuple of str
+    rows : tuple of (str, tuple of Entry or None)
+        Label and entries; None stands for a cell that was not run.
+    form : callable
+        How values are written.
+    paper_form : callable
+        How the paper's values are written.
+    note : str
+        What a reader must know to read it.
+    """
+
+    name: str
+    title: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+    form: Format = scientific(2)  # noqa: RUF009
+    paper_form: Format = scientific(1)  # noqa: RUF009
+    note: str = ""
+
+    @property
+    def has_paper(self) -> bool:
+        """Whether any entry has a number of the paper beside it."""
+        return any(entry is not None and entry.paper is not None for _, row in self.rows for entry in row)
+
+    def text(self, entry: Entry | None) -> str:
+        """Write an entry: value, mark of divergence, the paper's value in brackets."""
+        if entry is None:
+            return "-"
+        text = self.form(entry.value) + ("*" if entry.diverged else "")
+        return text if entry.paper is None else f"{text} ({self.paper_form(entry.paper)})"
+
+    @property
+    def remarks(self) -> str:
+        """The note, and what stars mean."""
+        stars = any(entry is not None and entry.diverged for _, row in self.rows for entry in row)
+        star = "*: a fit left the finite numbers; its best factor is counted." if stars else ""
+        return " ".join(filter(None, (self.note, star)))
+
+    @property
+    def legend(self) -> str:
+        """The remarks, and what brackets mean."""
+        return " ".join(filter(None, (self.remarks, "In brackets: the paper." if self.has_paper else "")))
+
+    def to_csv(self) -> str:
+        """Return one line for each entry, with full precision."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["row", "column", "mean", "standard deviation", "fits", "diverged", "paper"])
+        for label, row in self.rows:
+            for column, entry in zip(self.columns, row, strict=True):
+                if entry is not None:
+                    spread = "" if math.isnan(entry.spread) else repr(entry.spread)
+                    paper = "" if entry.paper is None else entry.paper
+                    numbers = [repr(entry.value), spread, entry.count, entry.diverged, paper]
+                    writer.writerow([label, column, *numbers])
+        return file.getvalue()
+
+    def to_markdown(self) -> str:
+        """Return a table as GitHub shows it."""
+        lines = [f"### {self.title}", "", _markdown_row([self.corner, *self.columns])]
+        lines.append("|---|" + "---:|" * len(self.columns))
+        lines += [_markdown_row([label, *map(self.text, row)]) for label, row in self.rows]
+        return "\n".join([*lines, "", *([self.legend, ""] if self.legend else [])])
+
+    def to_latex(self) -> str:
+        """Return a table for booktabs."""
+        lines = [
+            r"\begin{table}",
+            rf"\caption{{{_latex(self.title)}. {_latex(self.legend)}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            r"\toprule",
+            _latex_row([self.corner, *self.columns]),
+            r"\midrule",
+            *(_latex_row([label, *map(self.text, row)]) for label, row in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "r̄": r"$\bar{r}$",
+    "ᵀ": r"$^T$",
+    "½": r"$\frac12$",
+    "²": r"$^2$",
+    "‖": r"$\|$",
+    "≤": r"$\le$",
+}
+
+
+def _latex(text: str) -> str:
+    text = text.replace("r̄", "\0")
+    return "".join(_LATEX["r̄"] if letter == "\0" else _LATEX.get(letter, letter) for letter in text)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(map(_latex, cells)) + r" \\"

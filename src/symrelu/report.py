@@ -1,0 +1,109 @@
+"""A self-contained HTML page of an experiment: no file beside it, no script, no network."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symrelu.experiments.cells import CellResult
+    from symrelu.experiments.experiment import Experiment, Figure, Results
+    from symrelu.experiments.tables import Entry, Table
+
+
+def require_jinja2() -> Any:
+    """Return jinja2, or raise the ImportError that says how to get it."""
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError("Pages need jinja2: pip install symrelu[report].") from error
+    return jinja2
+
+
+def render_page(
+    experiment: Experiment,
+    results: Results,
+    tables: Sequence[Table],
+    figures: Sequence[Figure],
+    command: str = "",
+) -> str:
+    """Return the page of an experiment.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    results : dict of Cell to CellResult
+    tables : sequence of Table
+    figures : sequence of Figure
+    command : str
+        The command that made it.
+
+    Returns
+    -------
+    html : str
+    """
+    seeds = sorted({cell.seed for cell in results})
+    expected = len(set(experiment.cells()))
+    facts = {
+        "command": command or "reproduce(...) from Python",
+        "cells": f"{len(results)} of {expected}",
+        "seeds": ", ".join(map(str, seeds)),
+        **_merged(result.environment for result in results.values()),
+    }
+    return str(
+        _template().render(
+            title=experiment.title,
+            introduction=experiment.introduction(),
+            tables=tables,
+            figures=[(figure, _inline(figure)) for figure in figures],
+            facts=facts,
+            stops=_stops(results.values()),
+            spread=_spread,
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    jinja2 = require_jinja2()
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("symrelu"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.get_template("experiment.html")
+
+
+def _merged(environments: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Join what the cells say of their versions and machines; where they differ, all are listed."""
+    merged: dict[str, list[str]] = {}
+    for environment in environments:
+        for name, value in environment.items():
+            values = merged.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return {name: "; ".join(values) for name, values in merged.items()}
+
+
+def _stops(results: Iterable[CellResult]) -> dict[str, int]:
+    """Count why the fits stopped."""
+    counts: dict[str, int] = {}
+    for result in results:
+        counts[result.status] = counts.get(result.status, 0) + 1
+    return counts
+
+
+def _spread(entry: Entry) -> str:
+    """Write the standard deviation as a percentage of the mean."""
+    if math.isnan(entry.spread) or not entry.value:
+        return ""
+    return f"± {100 * entry.spread / abs(entry.value):.2g} %"
+
+
+def _inline(figure: Figure) -> str:
+    """Return the picture as a data address."""
+    file = io.BytesIO()
+    figure.drawing.savefig(file, format="png", dpi=130)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

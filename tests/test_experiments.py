@@ -1,0 +1,606 @@
+"""Cells, tables, figures and pages of the experiments, on problems that take milliseconds."""
+
+import csv
+import io
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symrelu import Status, metrics
+from symrelu.datasets import make_relu_gram
+from symrelu.experiments import (
+    Ablation,
+    Cell,
+    CellResult,
+    CellStore,
+    Monitor,
+    Real,
+    Synthetic,
+    cells,
+    find_data_sets,
+    paper,
+    real,
+    reproduce,
+    run_cells,
+    synthetic,
+)
+from symrelu.experiments.cases import DigitsGraph, ReluGram, SampleGraph
+from symrelu.experiments.cells import Failure, Refused
+from symrelu.experiments.experiment import Experiment, Figure, cells_to_csv
+from symrelu.experiments.figures import draw_momenta
+from symrelu.experiments.methods import SYMANLS, SYMHALS, EigenvalueBound, ReluFit, aapb
+from symrelu.experiments.tables import Entry, Table, fixed, scientific
+from symrelu.loop import Limits
+from symrelu.solvers import AAPB
+
+FEW = Limits(tol=1e-4, gtol=0.0, ftol=0.0, max_iter=5)
+SMALL = ReluGram(30, 3, 0.1)
+CELL = Cell(SMALL, 4, aapb(10.0), 0, FEW)
+METHODS = (aapb(10.0), aapb(1.0, 0.0), SYMANLS, SYMHALS, EigenvalueBound())
+CELLS = [Cell(SMALL, 4, method, seed, FEW) for seed in range(2) for method in METHODS]
+
+
+class Journal(Monitor):
+    """A monitor that keeps what it was told."""
+
+    def __init__(self):
+        self.stored = self.cells = None
+        self.cost = self.spent = 0.0
+        self.refusals, self.ends = [], []
+
+    def begin(self, cells, stored, cost):
+        self.cells, self.stored, self.cost = cells, stored, cost
+
+    def refused(self, refused):
+        self.refusals.append(refused)
+
+    def advance(self, cost):
+        self.spent += cost
+
+    def ended(self, cell, result):
+        self.ends.append((cell, result))
+
+
+def numbers(results):
+    """Return what does not depend on the clock."""
+    return {
+        cell: (result.status, result.n_iter, result.n_evaluations, result.relative_error)
+        for cell, result in results.items()
+    }
+
+
+# --- cells ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_cell_is_the_fit_it_names(method):
+    solution = Cell(SMALL, 4, method, 1, FEW).fit()
+    M, _ = make_relu_gram(30, 3, shift=0.1, random_state=1)
+    gram = (solution.U * solution.signature) @ solution.U.T
+    model = np.maximum(0, gram) if isinstance(method, ReluFit) else gram
+    assert solution.relative_error == pytest.approx(np.linalg.norm(M - model) / np.linalg.norm(M), rel=1e-10)
+    assert solution.n_iter == (0 if isinstance(method, EigenvalueBound) else 5)
+
+
+def test_no_symmetric_nmf_is_below_the_eigenvalue_bound():
+    M = SMALL.load(0)
+    values = np.linalg.eigvalsh(M)
+    kept = np.maximum(values[-4:], 0)
+    expected = math.sqrt(np.sum(values**2) - np.sum(kept**2)) / np.linalg.norm(M)
+    bound = Cell(SMALL, 4, EigenvalueBound(), 0, FEW).fit().relative_error
+    assert bound == pytest.approx(expected, rel=1e-10)
+    many = replace(FEW, max_iter=300)
+    for method in (SYMANLS, SYMHALS):
+        assert Cell(SMALL, 4, method, 0, many).fit().relative_error >= bound
+
+
+def test_cells_do_not_stop_by_the_clock():
+    with pytest.raises(ValueError, match="not by the clock"):
+        Cell(SMALL, 4, aapb(10.0), 0, Limits(max_time=1.0))
+
+
+def test_a_saved_cell_comes_back(tmp_path):
+    store = CellStore(tmp_path / "new" / "folder")
+    assert store.load(CELL) is None
+    result = CellResult.from_solution(CELL.fit())
+    store.save(CELL, result)
+    assert store.load(CELL) == result
+    assert [path.name for path in store.folder.iterdir()] == [CELL.file_name]
+
+
+OTHERS = {
+    "case": replace(CELL, case=ReluGram(30, 3, 0.2)),
+    "rank": replace(CELL, rank=5),
+    "method": replace(CELL, method=aapb(10.0, 0.5)),
+    "start": replace(CELL, method=replace(aapb(10.0), init="spectral")),
+    "seed": replace(CELL, seed=1),
+    "limits": replace(CELL, limits=replace(FEW, max_iter=6)),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_a_foreign_cell_is_refused(tmp_path, other):
+    store = CellStore(tmp_path)
+    assert store.path(other) != store.path(CELL)
+    store.save(other, CellResult.from_solution(other.fit()))
+    store.path(other).rename(store.path(CELL))
+    refused = store.load(CELL)
+    assert isinstance(refused, Refused)
+    assert "other settings" in refused.reason
+
+
+def test_a_cell_of_another_release_is_not_taken(tmp_path, monkeypatch):
+    store = CellStore(tmp_path)
+    store.save(CELL, CellResult.from_solution(CELL.fit()))
+    monkeypatch.setattr(cells.symrelu, "__version__", "9.9")
+    assert store.load(replace(CELL)) is None
+
+
+def test_data_sets_of_other_files_are_other_cells():
+    one = SampleGraph("ORL", "ORL", 400, "a" * 64, data_home="here")
+    moved = replace(one, data_home="there")
+    other = replace(one, sha256="b" * 64)
+    assert replace(CELL, case=one).file_name == replace(CELL, case=moved).file_name
+    assert replace(CELL, case=one).file_name != replace(CELL, case=other).file_name
+
+
+@pytest.fixture(scope="module")
+def stored_bytes(tmp_path_factory):
+    store = CellStore(tmp_path_factory.mktemp("cells"))
+    store.save(CELL, CellResult.from_solution(CELL.fit()))
+    return store.path(CELL).read_bytes()
+
+
+@given(data=st.data())
+@settings(max_examples=150)
+def test_damage_is_noticed(tmp_path_factory, stored_bytes, data):
+    kind = data.draw(st.sampled_from(["cut", "changed", "replaced"]))
+    if kind == "cut":
+        damaged = stored_bytes[: data.draw(st.integers(0, len(stored_bytes) - 1))]
+    elif kind == "changed":
+        place = data.draw(st.integers(0, len(stored_bytes) - 1))
+        byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != stored_bytes[place]))
+        damaged = stored_bytes[:place] + bytes([byte]) + stored_bytes[place + 1 :]
+    else:
+        damaged = data.draw(st.binary(max_size=50))
+    store = CellStore(tmp_path_factory.mktemp("damaged"))
+    store.path(CELL).write_bytes(damaged)
+    loaded = store.load(CELL)
+    if isinstance(loaded, CellResult):  # white space between tokens, or 1e-05 written as 1E-05, is no damage
+        assert json.loads(damaged) == json.loads(stored_bytes)
+    else:
+        assert isinstance(loaded, Refused)
+
+
+WRONG = {
+    "no object": lambda content: [content],
+    "no format": lambda content: {**content, "format": "letter"},
+    "version": lambda content: {**content, "version": 2},
+    "no result": lambda content: {key: content[key] for key in content if key != "result"},
+    "unknown field": lambda content: {**content, "result": {**content["result"], "colour": 1}},
+    "missing field": lambda content: {**content, "result": {"status": "TOLERANCE"}},
+    "status": lambda content: {**content, "result": {**content["result"], "status": "HAPPY"}},
+    "error": lambda content: {**content, "result": {**content["result"], "relative_error": float("nan")}},
+    "text": lambda content: {**content, "result": {**content["result"], "relative_error": "small"}},
+    "curves": lambda content: {**content, "result": {**content["result"], "curves": {}}},
+    "uneven": lambda content: {
+        **content,
+        "result": {**content["result"], "curves": {**content["result"]["curves"], "seconds": [1.0]}},
+    },
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_wrong_content_is_refused_though_its_digest_agrees(tmp_path, stored_bytes, change):
+    content = change(json.loads(stored_bytes))
+    if isinstance(content, dict):
+        content.pop("sha256")
+        content["sha256"] = cells._digest(content)
+    store = CellStore(tmp_path)
+    store.path(CELL).write_text(json.dumps(content))
+    assert isinstance(store.load(CELL), Refused)
+
+
+def test_a_folder_in_place_of_a_cell_is_refused(tmp_path):
+    store = CellStore(tmp_path)
+    store.path(CELL).mkdir()
+    assert isinstance(store.load(CELL), Refused)
+
+
+# --- running -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """Count the fits that are made."""
+    made = []
+    original = Cell.fit
+
+    def counted(cell, callback=None):
+        made.append(cell)
+        return original(cell, callback)
+
+    monkeypatch.setattr(Cell, "fit", counted)
+    return made
+
+
+def test_a_second_run_fits_nothing(tmp_path, fits):
+    store = CellStore(tmp_path)
+    first, second = Journal(), Journal()
+    results = run_cells(CELLS, store, monitor=first)
+    assert fits == CELLS
+    assert list(results) == CELLS
+    assert run_cells(CELLS, store, monitor=second) == results
+    assert fits == CELLS
+    assert (first.cells, first.stored) == (len(CELLS), 0)
+    assert (second.cells, second.stored, second.cost) == (len(CELLS), len(CELLS), 0)
+    assert first.spent == pytest.approx(first.cost)
+    assert [cell for cell, _ in first.ends] == CELLS
+
+
+def test_only_what_is_missing_or_damaged_is_run(tmp_path, fits):
+    store = CellStore(tmp_path)
+    results = run_cells(CELLS, store)
+    store.path(CELLS[1]).unlink()
+    store.path(CELLS[2]).write_bytes(store.path(CELLS[2]).read_bytes()[:-10])
+    store.path(CELLS[3]).rename(store.path(CELLS[4]))
+    fits.clear()
+    journal = Journal()
+    again = run_cells(CELLS, store, monitor=journal)
+    assert fits == CELLS[1:5]
+    assert numbers(again) == numbers(results)
+    assert [refused.path for refused in journal.refusals] == [store.path(CELLS[2]), store.path(CELLS[4])]
+    assert run_cells(CELLS, store) == again
+
+
+def test_a_stopped_run_goes_on(tmp_path, monkeypatch, fits):
+    store = CellStore(tmp_path)
+    original = ReluFit.fit
+
+    def interrupted(method, M, rank, seed, limits, callback):
+        if seed == 1:
+            raise KeyboardInterrupt
+        return original(method, M, rank, seed, limits, callback)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ReluFit, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_cells(CELLS, store)
+    assert len(list(tmp_path.iterdir())) == len(METHODS)
+    fits.clear()
+    run_cells(CELLS, store)
+    assert fits == CELLS[len(METHODS) :]
+
+
+def test_half_a_fit_is_no_result(tmp_path):
+    """The loop returns the best factor on Ctrl-C; a cell must not keep it."""
+
+    def press_ctrl_c(progress):
+        if progress.record.iteration == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        CELL.fit(press_ctrl_c)
+
+
+def test_one_failure_does_not_end_the_others(tmp_path):
+    impossible = Cell(SMALL, 31, aapb(10.0), 0, FEW)
+    journal = Journal()
+    results = run_cells([impossible, CELL], CellStore(tmp_path), monitor=journal)
+    assert list(results) == [CELL]
+    (_, failure), _ = journal.ends
+    assert isinstance(failure, Failure)
+    assert "rank must be an integer from 1 to 30" in failure.message
+    assert not CellStore(tmp_path).path(impossible).exists()
+
+
+def test_processes_give_the_same_numbers(tmp_path):
+    impossible = Cell(SMALL, 31, aapb(10.0), 0, FEW)
+    journal = Journal()
+    alone = run_cells(CELLS, CellStore(tmp_path / "alone"))
+    together = run_cells([*CELLS, impossible], CellStore(tmp_path / "together"), jobs=2, monitor=journal)
+    assert list(together) == CELLS
+    assert numbers(together) == numbers(alone)
+    assert len(journal.ends) == len(CELLS) + 1
+    assert journal.spent == pytest.approx(journal.cost)
+    assert run_cells(CELLS, CellStore(tmp_path / "together")) == together
+
+
+# --- tables --------------------------------------------------------------------------------------------------
+
+TABLE = Table(
+    "example",
+    "Error & more",
+    "p",
+    ("r̄=10, 50 %", "a|b"),
+    (
+        ("0", (Entry(0.00241, 1e-5, 5, 0, 0.0024), None)),
+        ("x_1", (Entry(0.5, math.nan, 1, 1), Entry(123.4))),
+    ),
+    note="Note.",
+)
+
+
+def test_markdown():
+    assert TABLE.to_markdown().splitlines() == [
+        "### Error & more",
+        "",
+        r"| p | r̄=10, 50 % | a\|b |",
+        "|---|---:|---:|",
+        "| 0 | 2.41e-3 (2.4e-3) | - |",
+        "| x_1 | 5.00e-1* | 1.23e2 |",
+        "",
+        "Note. *: a fit left the finite numbers; its best factor is counted. In brackets: the paper.",
+    ]
+
+
+def test_latex():
+    text = TABLE.to_latex()
+    assert r"\caption{Error \& more. Note." in text
+    assert r"p & $\bar{r}$=10, 50 \% & a|b \\" in text
+    assert r"x\_1 & 5.00e-1* & 1.23e2 \\" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_csv_has_full_precision():
+    lines = list(csv.DictReader(io.StringIO(TABLE.to_csv())))
+    assert [line["row"] for line in lines] == ["0", "x_1", "x_1"]
+    assert float(lines[0]["mean"]) == 0.00241
+    assert float(lines[0]["standard deviation"]) == 1e-5
+    assert lines[0]["paper"] == "0.0024"
+    assert lines[1]["standard deviation"] == lines[1]["paper"] == ""
+
+
+def test_entries_are_means_over_seeds():
+    result = CellResult.from_solution(CELL.fit())
+    runs = [replace(result, relative_error=error) for error in (0.1, 0.3)]
+    entry = Entry.of(runs, lambda result: result.relative_error, 0.2)
+    assert entry == Entry(0.2, math.sqrt(0.02), 2, 0, 0.2)
+    diverged = replace(result, status=Status.NON_FINITE.name)
+    assert Entry.of([result, diverged], lambda result: 1.0).diverged == 1
+    assert Entry.of([], lambda result: 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("form", "value", "text"),
+    [(scientific(2), 9.999e-5, "1.00e-4"), (scientific(1), 0.16, "1.6e-1"), (fixed(2), 0.145, "0.14")],
+)
+def test_formats(form, value, text):
+    assert form(value) == text
+
+
+def test_csv_of_cells(tmp_path):
+    results = run_cells(CELLS, CellStore(tmp_path))
+    lines = list(csv.DictReader(io.StringIO(cells_to_csv(results))))
+    assert len(lines) == len(CELLS)
+    assert lines[0]["method"] == "AAPB, step 10"
+    assert float(lines[0]["relative_error"]) == results[CELLS[0]].relative_error
+    assert float(lines[0]["half_squared_error"]) == results[CELLS[0]].relative_error ** 2 / 2
+
+
+# --- the experiments -----------------------------------------------------------------------------------------
+
+
+def test_synthetic_has_the_papers_cells():
+    full, quick = Synthetic(seeds=3, beside=2).cells(), Synthetic(quick=True).cells()
+    assert len(set(full)) == 7 * 8 * (3 + 2 * 2)
+    assert len(quick) == 4 * 3 * 3
+    assert set(quick) < set(full)
+    assert all(cell.limits.max_iter == 1000 and cell.limits.tol == 1e-4 for cell in full)
+    first = full[: 7 * 8 * 3]
+    assert {(cell.method.solver.step_size, cell.method.init) for cell in first} == {(10.0, "uniform")}
+
+
+def test_real_has_the_papers_cells():
+    cases = tuple(SampleGraph(key, key, 100, "0" * 64) for key in paper.REAL_RANK)
+    experiment = Real(cases, seeds=2)
+    assert len(experiment.cells()) == 7 * (6 * 2 + 1)
+    assert all(cell.limits.max_iter == 100 for cell in experiment.cells())
+    printed = {
+        (case.key, name): real.printed_value(case, method)
+        for case in cases
+        for name, method in real.PAPER_METHODS.items()
+    }
+    assert printed["PIE", "AAPB"] == 0.30
+    assert printed["TDT2", "SymANLS"] == 0.48
+    assert real.printed_value(cases[0], aapb(1.0)) is None
+    assert real.printed_value(real.DIGITS, aapb(10.0)) is None
+
+
+def test_ablation_changes_one_setting_at_a_time():
+    from symrelu.experiments import ablation
+
+    base = ablation.REPRODUCING
+    assert base.solver == AAPB(step_size=10.0)
+    changes = []
+    for method in ablation.METHODS[1:-1]:
+        changed = {
+            name
+            for name, value, reference in (
+                ("step", method.solver.step_size, base.solver.step_size),
+                ("safeguard", method.solver.safeguard, base.solver.safeguard),
+                ("init", method.init, base.init),
+                ("alpha", method.alpha, base.alpha),
+            )
+            if value != reference
+        }
+        assert len(changed) == 1, method.name
+        changes += changed
+    assert sorted(changes) == ["alpha", "alpha", "init", "init", "safeguard", "step", "step", "step"]
+
+
+def test_tables_put_the_paper_beside_step_10_only():
+    experiment = Synthetic(seeds=3, beside=2)
+    result = CellResult.from_solution(CELL.fit())
+    tables = experiment.tables(dict.fromkeys(experiment.cells(), result))
+    assert [table.has_paper for table in tables] == [True, True, False, False, False, False]
+    uniform, normal = (dict(table.rows)["0.4"][1] for table in tables[:2])
+    assert (uniform.paper, uniform.count) == (1.5e-3, 3)
+    assert (normal.paper, normal.count) == (1.5e-3, 2)
+    assert uniform.value == result.relative_error
+
+
+def test_missing_data_are_named(tmp_path, monkeypatch):
+    monkeypatch.delenv("SYMRELU_DATA", raising=False)
+    cases, missing = find_data_sets()
+    assert cases == ()
+    assert len(missing) == 6
+    assert "set the environment variable SYMRELU_DATA" in missing[0]
+    _, (sentence,) = find_data_sets(str(tmp_path), ["PIE"])
+    assert "PIE.npz" in sentence
+    assert "published at http" in sentence
+    assert f"Not run. {sentence}" in Real(missing=(sentence,)).introduction()
+
+
+def test_a_reconstruction_is_called_one_wherever_it_is_printed(tmp_path):
+    (tmp_path / "COIL100_7178.npz").write_bytes(b"content is not read")
+    (case,), _ = find_data_sets(str(tmp_path), ["COIL100"])
+    experiment = Real((case,))
+    result = CellResult.from_solution(CELL.fit())
+    results = dict.fromkeys(experiment.cells(), result)
+    for table in experiment.tables(results):
+        assert "reconstruction" in table.rows[0][0]
+    assert all("reconstruction" in cell.case.name for cell in results if cell.case == case)
+    (figure,) = experiment.figures(results)
+    assert "reconstruction" in figure.drawing.axes[0].get_title()
+
+
+def test_digits_graph_is_the_embedded_one():
+    M = DigitsGraph().load(0)
+    assert M.shape == (DigitsGraph().n,) * 2
+
+
+@dataclass(frozen=True)
+class Tiny(Experiment):
+    """A table and a figure of six fits."""
+
+    name: str = field(default="tiny", init=False)
+    title: str = field(default="Tiny <experiment>", init=False)
+
+    def introduction(self):
+        return ("One & two.",)
+
+    def cells(self):
+        return CELLS
+
+    def tables(self, results):
+        runs = [results[cell] for cell in CELLS[:2] if cell in results]
+        entry = Entry.of(runs, lambda result: result.relative_error, 0.5)
+        return [Table("tiny", "Error", "row", ("column",), (("0", (entry,)),))]
+
+    def figures(self, results):
+        return [Figure("tiny", "A <caption>.", draw_momenta({"panel": {0.5: ([results[CELL]], 0.3)}}))]
+
+
+def test_reproduce_writes_everything(tmp_path):
+    folder = tmp_path / "a" / "b"
+    tables, written = reproduce(Tiny(), folder, command="symrelu reproduce <tiny>")
+    assert {path.name for path in written} == {
+        "index.html",
+        "cells.csv",
+        "tables.md",
+        "tables.tex",
+        "tiny.csv",
+        "tiny.png",
+        "tiny.svg",
+    }
+    assert tables[0].to_markdown() in (folder / "tables.md").read_text()
+    assert (folder / "tiny.png").read_bytes()[:4] == b"\x89PNG"
+    assert ElementTree.parse(folder / "tiny.svg").getroot().tag.endswith("svg")
+    before = {path.name: path.read_bytes() for path in written}
+    reproduce(Tiny(), folder, command="symrelu reproduce <tiny>")
+    assert {path.name: path.read_bytes() for path in written} == before
+
+
+def test_the_page_needs_nothing_else(tmp_path):
+    _, written = reproduce(Tiny(), tmp_path, command="symrelu reproduce <tiny>")
+    page = written[0].read_text(encoding="utf-8")
+    assert not re.search(r"<(script|link|iframe)", page)
+    assert set(re.findall(r'(?:src|href)="([^"]{0,22})', page)) == {"data:image/png;base64,"}
+    assert "Tiny &lt;experiment&gt;" in page
+    assert "symrelu reproduce &lt;tiny&gt;" in page
+    for fact in ("numpy", "scipy", "processor", "threads", "seeds", "10 of 10", "paper 5.0e-1", "±"):
+        assert fact in page
+    assert "MAX_ITER 8" in page  # and two eigenvalue bounds
+
+
+def test_jinja2_is_asked_for_before_the_work(tmp_path, monkeypatch, fits):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install symrelu\[report\]"):
+        reproduce(Tiny(), tmp_path)
+    assert not fits
+
+
+def test_figures_of_both_experiments_show_every_line(tmp_path):
+    result = CellResult.from_solution(CELL.fit())
+    experiment = Synthetic(seeds=2)
+    (figure,) = experiment.figures(dict.fromkeys(experiment.cells(), result))
+    for ax in figure.drawing.axes:
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{m:g}" for m in paper.MOMENTA]
+        assert ax.get_yscale() == "log"
+        crosses = [line.get_ydata()[0] for line in ax.lines if line.get_marker() == "x"]
+        assert len(crosses) == 7
+    assert crosses[0] == 0.18  # the last panel is m=1000, p=0.08, r=150
+    cases = tuple(SampleGraph(key, key, 100, "0" * 64) for key in paper.REAL_RANK)
+    experiment = Real(cases)
+    (figure,) = experiment.figures(dict.fromkeys(experiment.cells(), result))
+    assert len(figure.drawing.axes) == 8
+    assert [ax.get_title().split(",")[0] for ax in figure.drawing.axes[:4]] == [
+        "ORL",
+        "COIL20",
+        "COIL100",
+        "PIE",
+    ]
+    assert {ax.get_xlabel() for ax in figure.drawing.axes} == {"iterations", "seconds"}
+    assert not experiment.figures({})
+
+
+def test_lines_differ_without_colour():
+    from symrelu.experiments.figures import _METHODS
+
+    looks = [(str(style["linestyle"]), style.get("lw", 1.8)) for style in _METHODS.values()]
+    assert len(set(looks)) == len(looks)
+
+
+# --- what the paper says, in small ---------------------------------------------------------------------------
+
+
+def test_momentum_saves_iterations_where_the_rank_is_exact(tmp_path):
+    column = paper.SYNTHETIC_COLUMNS[0]
+    experiment = Synthetic(seeds=1)
+    cells_of_column = [
+        experiment._cell(column, momentum, synthetic.SETTINGS[0], 0) for momentum in paper.MOMENTA
+    ]
+    results = run_cells(cells_of_column, CellStore(tmp_path)).values()
+    assert all(result.status == "TOLERANCE" for result in results)
+    iterations = [result.n_iter for result in results]
+    assert iterations[:-1] == sorted(iterations[:-1], reverse=True)  # from .95 to 1 it may rise a little
+    assert iterations[0] > 3 * iterations[-1]
+
+
+def test_quick_real_ranks_the_methods_as_the_paper_does(tmp_path):
+    experiment = Real()
+    few = replace(real.LIMITS, max_iter=40)
+    runs = {
+        cell.method.name: replace(cell, limits=few).fit()
+        for cell in experiment.cells()
+        if cell.method.name in ("AAPB, step 10", "SymHALS", "eigenvalue bound")
+    }
+    M = DigitsGraph().load(0)
+    aapb_, hals = runs["AAPB, step 10"], runs["SymHALS"]
+    assert aapb_.half_squared_error < runs["eigenvalue bound"].half_squared_error <= hals.half_squared_error
+    assert aapb_.relative_error == pytest.approx(metrics.relative_error(M, aapb_.U), rel=1e-9)
+
+
+def test_synthetic_limits_are_the_papers():
+    assert (synthetic.LIMITS.max_iter, synthetic.LIMITS.tol, synthetic.LIMITS.max_time) == (1000, 1e-4, None)
+    assert Ablation().problems()[0][2] == synthetic.LIMITS
