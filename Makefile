@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test lint format docs bench reproduce clean
 
 help:
 	@echo "make demo    fit the embedded digits graph and draw demo/demo.png"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make bench   print the benchmark tables (minutes)"
+	@echo "make reproduce    the paper's experiments into results/ (hours; real data from \$$SYMRELU_DATA)"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +47,11 @@ docs: $(VENV)/.installed-docs
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/memory.py
+
+reproduce: $(VENV)/.installed-cli,report
+	$(BIN)/symrelu reproduce synthetic --jobs $(JOBS) --output results/synthetic
+	$(BIN)/symrelu reproduce real --output results/real
+	$(BIN)/symrelu reproduce ablation --output results/ablation
 
 clean:
 	rm -rf $(VENV) build dist demo docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst

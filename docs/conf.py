@@ -35,7 +35,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"symrelu {release}"
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("guide", "architecture", "extending", "references")}
+html_sidebars = {page: [] for page in ("guide", "reproduction", "architecture", "extending", "references")}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "show_prev_next": False,

@@ -1,7 +1,11 @@
 """The command line, run as a user runs it."""
 
+import csv
+import os
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from scipy import io, sparse
 
 from symrelu import Solution, Status, cli, decompose
 from symrelu.datasets import make_relu_gram
+from symrelu.experiments import real, synthetic
 
 PNG = b"\x89PNG"
 
@@ -227,10 +232,6 @@ def no_data(monkeypatch):
 @pytest.fixture
 def short_fits(monkeypatch):
     """Let the experiments make five iterations."""
-    from dataclasses import replace
-
-    from symrelu.experiments import real, synthetic
-
     for module in (real, synthetic):
         monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, max_iter=5))
 
@@ -251,9 +252,8 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     cell.write_text("{")
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
     assert code == 0
-    assert "6 of 7 fits were stored by an earlier run" in out
-    assert "Computed anew:" in err
-    assert cell.name in err.replace("\n", "")
+    assert "6 of 7 fits were stored by an earlier run" in err
+    assert f"Computed anew: {cell}: it cannot be read" in err
 
 
 def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
@@ -266,6 +266,41 @@ def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
     assert (tmp_path / "synthetic_step1_uniform_iterations.csv").exists()
 
 
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_no_terminal_cuts_a_number(tmp_path, monkeypatch, capsys, short_fits, width):
+    monkeypatch.setattr(cli.console, "width", width, raising=False)
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = symrelu(monkeypatch, capsys, "reproduce", "synthetic", "--quick", "-o", tmp_path)
+    assert code == 0
+    assert "…" not in out
+    lines = (tmp_path / "synthetic_step10_uniform_error.csv").read_text(encoding="utf-8").splitlines()
+    for line in csv.DictReader(lines):
+        mantissa, exponent = f"{float(line['mean']):.2e}".split("e")
+        assert f"{mantissa}e{int(exponent)}" in out
+
+
+def test_letters_that_the_terminal_does_not_know(tmp_path, no_data):
+    program = """
+from dataclasses import replace
+from symrelu import cli
+from symrelu.experiments import real
+real.LIMITS = replace(real.LIMITS, max_iter=1)
+cli.main()
+"""
+    command = [sys.executable, "-c", program, "reproduce", "real", "-o", str(tmp_path)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "SYMRELU_DATA": ""}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "7 of 7 fits are stored" in result.stdout
+
+
+def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
+    monkeypatch.setattr(cli._CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
+    code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
+    assert code == 0
+    assert re.search(r"3/7 fits, \d+% of the work, left 0:00:\d\d", err)
+
+
 def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "ablation", "--seeds", 1, "-o", tmp_path)
     assert code == 0
@@ -274,8 +309,6 @@ def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
 
 
 def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, capsys, no_data, short_fits):
-    from symrelu.experiments import real
-
     monkeypatch.setattr(real, "DIGITS_RANK", 2000)
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
     assert code == 1
@@ -289,7 +322,10 @@ def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, caps
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["real", "--only", "MNIST"], "name must be one of"),
+        (["real", "--only", "MNIST"], "--only must be one of"),
+        (["real", "--data", "nowhere"], "The data directory nowhere does not exist."),
+        (["real", "--quick", "--seeds", "3"], "--quick has its own choice of --seeds"),
+        (["synthetic", "--quick", "--beside", "3"], "--quick has its own choice of --beside"),
         (["synthetic", "-o", "file"], "The output folder file is a file. Name a folder."),
         (["synthetic", "-o", "file/below"], "The output folder file/below cannot be made: Not a directory."),
     ],
@@ -321,8 +357,8 @@ def press_ctrl_c():
     os.killpg(0, signal.SIGINT)
 
 if __name__ == "__main__":
-    synthetic.QUICK_COLUMNS = (synthetic.paper.SYNTHETIC_COLUMNS[2],)
-    synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=300)
+    synthetic.QUICK_COLUMNS = synthetic.paper.SYNTHETIC_COLUMNS[:1]
+    synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=200)
     if sys.argv.pop() == "stop":
         Thread(target=press_ctrl_c, daemon=True).start()
     cli.main()
@@ -342,5 +378,5 @@ if __name__ == "__main__":
     assert not list((tmp_path / "out" / "cells").glob(".symrelu*"))
     result = subprocess.run([*command, "go on"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
-    assert f"{stored} of 12 fits were stored by an earlier run" in result.stdout
+    assert f"{stored} of 12 fits were stored by an earlier run" in result.stderr
     assert "12 of 12 fits are stored" in result.stdout

@@ -1,12 +1,14 @@
 """Cells, tables, figures and pages of the experiments, on problems that take milliseconds."""
 
 import csv
+import hashlib
 import io
 import json
 import math
+import os
 import re
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symrelu import Status, metrics
-from symrelu.datasets import make_relu_gram
+from symrelu.datasets import make_relu_gram, published
 from symrelu.experiments import (
     Ablation,
     Cell,
@@ -189,6 +191,15 @@ WRONG = {
     "status": lambda content: {**content, "result": {**content["result"], "status": "HAPPY"}},
     "error": lambda content: {**content, "result": {**content["result"], "relative_error": float("nan")}},
     "text": lambda content: {**content, "result": {**content["result"], "relative_error": "small"}},
+    "count": lambda content: {**content, "result": {**content["result"], "n_iter": "many"}},
+    "negative": lambda content: {**content, "result": {**content["result"], "n_evaluations": -5}},
+    "seconds": lambda content: {**content, "result": {**content["result"], "seconds": float("inf")}},
+    "truth": lambda content: {**content, "result": {**content["result"], "relative_error": True}},
+    "machine": lambda content: {**content, "result": {**content["result"], "environment": []}},
+    "no numbers": lambda content: {
+        **content,
+        "result": {**content["result"], "curves": {name: [None] for name in cells.CURVES}},
+    },
     "curves": lambda content: {**content, "result": {**content["result"], "curves": {}}},
     "uneven": lambda content: {
         **content,
@@ -279,7 +290,8 @@ def test_a_stopped_run_goes_on(tmp_path, monkeypatch, fits):
     assert fits == CELLS[len(METHODS) :]
 
 
-def test_half_a_fit_is_no_result(tmp_path):
+@pytest.mark.parametrize("method", [aapb(10.0), SYMANLS, SYMHALS], ids=lambda method: method.name)
+def test_half_a_fit_is_no_result(method):
     """The loop returns the best factor on Ctrl-C; a cell must not keep it."""
 
     def press_ctrl_c(progress):
@@ -287,7 +299,7 @@ def test_half_a_fit_is_no_result(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        CELL.fit(press_ctrl_c)
+        replace(CELL, method=method).fit(press_ctrl_c)
 
 
 def test_one_failure_does_not_end_the_others(tmp_path):
@@ -302,15 +314,82 @@ def test_one_failure_does_not_end_the_others(tmp_path):
 
 
 def test_processes_give_the_same_numbers(tmp_path):
+    """On a graph whose norm has another last digit on two threads than on one."""
     impossible = Cell(SMALL, 31, aapb(10.0), 0, FEW)
+    graph = [Cell(DigitsGraph(), 5, method, 0, FEW) for method in METHODS]
     journal = Journal()
-    alone = run_cells(CELLS, CellStore(tmp_path / "alone"))
-    together = run_cells([*CELLS, impossible], CellStore(tmp_path / "together"), jobs=2, monitor=journal)
-    assert list(together) == CELLS
+    alone = run_cells(graph, CellStore(tmp_path / "alone"))
+    together = run_cells([*graph, impossible], CellStore(tmp_path / "together"), jobs=2, monitor=journal)
+    assert list(together) == graph
     assert numbers(together) == numbers(alone)
-    assert len(journal.ends) == len(CELLS) + 1
+    assert len(journal.ends) == len(graph) + 1
     assert journal.spent == pytest.approx(journal.cost)
-    assert run_cells(CELLS, CellStore(tmp_path / "together")) == together
+    assert run_cells(graph, CellStore(tmp_path / "together")) == together
+
+
+def test_a_killed_process_is_explained(tmp_path):
+    with pytest.raises(MemoryError, match="run the command again with fewer jobs"):
+        run_cells([replace(CELL, method=Deadly()), CELL], CellStore(tmp_path), jobs=2)
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A method that takes its process with it, as the system does when memory runs out."""
+
+    name: str = "deadly"
+
+    def fit(self, M, rank, seed, limits, callback):
+        os._exit(9)
+
+    def cost(self, n, rank):
+        return 1.0
+
+
+@pytest.mark.parametrize("jobs", [0, -1, 1.5])
+def test_jobs_are_checked(tmp_path, jobs):
+    with pytest.raises((ValueError, TypeError), match="jobs must be an integer"):
+        run_cells([CELL], CellStore(tmp_path), jobs=jobs)
+
+
+def test_a_full_disk_ends_the_run(tmp_path, monkeypatch, fits):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        run_cells(CELLS, CellStore(tmp_path))
+    assert len(fits) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_cells_that_another_run_stored_meanwhile_are_taken(tmp_path, fits):
+    store = CellStore(tmp_path)
+
+    class Neighbour(Monitor):
+        def begin(self, *numbers):
+            run_cells(CELLS[:3], store)
+
+    run_cells(CELLS, store, monitor=Neighbour())
+    assert fits == CELLS
+
+
+def test_a_graph_is_loaded_once_for_all_seeds(tmp_path, monkeypatch):
+    from symrelu.experiments import cases
+
+    loads = []
+    original = DigitsGraph.load
+    monkeypatch.setattr(DigitsGraph, "load", lambda case, seed: loads.append(seed) or original(case, seed))
+    cases._load.cache_clear()
+    few = replace(FEW, max_iter=1)
+    run_cells([Cell(DigitsGraph(), 2, aapb(1.0), seed, few) for seed in range(3)], CellStore(tmp_path))
+    assert loads == [0]
+
+
+def test_names_are_not_part_of_a_cell():
+    method = replace(CELL.method, name="another word for it")
+    assert replace(CELL, method=method) == CELL
+    assert replace(CELL, method=method).settings == CELL.settings
+    assert Cell(ReluGram(30, 3, 0), 4, aapb(10.0), 0, FEW).settings["case"] == repr(ReluGram(30, 3, 0.0))
 
 
 # --- tables --------------------------------------------------------------------------------------------------
@@ -334,16 +413,38 @@ def test_markdown():
         "",
         r"| p | r̄=10, 50 % | a\|b |",
         "|---|---:|---:|",
-        "| 0 | 2.41e-3 (2.4e-3) | - |",
+        "| 0 | 2.41e-3 (2.4e-3) | n/a |",
         "| x_1 | 5.00e-1* | 1.23e2 |",
         "",
-        "Note. *: a fit left the finite numbers; its best factor is counted. In brackets: the paper.",
+        "Note. One seed. *: a fit ended worse than it began; its best factor is counted. "
+        "In brackets: the paper.",
+    ]
+
+
+def test_rst():
+    assert TABLE.to_rst().splitlines() == [
+        ".. list-table:: Error & more",
+        "   :name: example",
+        "   :header-rows: 1",
+        "",
+        "   * - p",
+        "     - r̄=10, 50 %",
+        "     - a|b",
+        "   * - 0",
+        "     - 2.41e-3 (2.4e-3)",
+        "     - n/a",
+        "   * - x_1",
+        r"     - 5.00e-1\*",
+        "     - 1.23e2",
+        "",
+        r"Note. One seed. \*: a fit ended worse than it began; its best factor is counted. "
+        "In brackets: the paper.",
     ]
 
 
 def test_latex():
     text = TABLE.to_latex()
-    assert r"\caption{Error \& more. Note." in text
+    assert r"\caption{Error \& more. Note. One seed." in text
     assert r"p & $\bar{r}$=10, 50 \% & a|b \\" in text
     assert r"x\_1 & 5.00e-1* & 1.23e2 \\" in text
     assert text.count("{") == text.count("}")
@@ -363,9 +464,29 @@ def test_entries_are_means_over_seeds():
     runs = [replace(result, relative_error=error) for error in (0.1, 0.3)]
     entry = Entry.of(runs, lambda result: result.relative_error, 0.2)
     assert entry == Entry(0.2, math.sqrt(0.02), 2, 0, 0.2)
-    diverged = replace(result, status=Status.NON_FINITE.name)
-    assert Entry.of([result, diverged], lambda result: 1.0).diverged == 1
+    lost = replace(result, status=Status.NON_FINITE.name)
+    assert Entry.of([result, lost], lambda result: 1.0).ran_away == 1
     assert Entry.of([], lambda result: 1.0) is None
+
+
+def test_a_fit_that_ends_worse_than_it_began_has_a_star():
+    """Step 10 from a uniform start on this graph: the best factor is an early one, the last error 1e90."""
+    cell = Cell(DigitsGraph(), real.DIGITS_RANK, aapb(10.0, init="uniform"), 0, real.LIMITS)
+    result = CellResult.from_solution(cell.fit())
+    assert result.status == "MAX_ITER"
+    assert result.curves["relative_error"][-1] > 1e3
+    assert result.ran_away
+    entry = Entry.of([result], lambda result: result.relative_error)
+    table = replace(TABLE, rows=(("0", (entry, None)),))
+    assert table.text(entry).endswith("*")
+    assert "ended worse than it began" in table.legend
+    assert not CellResult.from_solution(CELL.fit()).ran_away
+
+
+def test_entries_with_too_few_seeds_are_marked():
+    table = replace(TABLE, seeds=2, rows=(("0", (Entry(0.5, 0.1, 2), Entry(0.5, 0.1, 1))),))
+    assert [table.text(entry) for entry in table.rows[0][1]] == ["5.00e-1", "5.00e-1†"]
+    assert table.legend == "Note. Mean over 2 seeds. †: fits are missing."
 
 
 @pytest.mark.parametrize(
@@ -401,7 +522,7 @@ def test_synthetic_has_the_papers_cells():
 def test_real_has_the_papers_cells():
     cases = tuple(SampleGraph(key, key, 100, "0" * 64) for key in paper.REAL_RANK)
     experiment = Real(cases, seeds=2)
-    assert len(experiment.cells()) == 7 * (6 * 2 + 1)
+    assert len(set(experiment.cells())) == 7 * 7 * 2
     assert all(cell.limits.max_iter == 100 for cell in experiment.cells())
     printed = {
         (case.key, name): real.printed_value(case, method)
@@ -459,8 +580,11 @@ def test_missing_data_are_named(tmp_path, monkeypatch):
     assert f"Not run. {sentence}" in Real(missing=(sentence,)).introduction()
 
 
-def test_a_reconstruction_is_called_one_wherever_it_is_printed(tmp_path):
-    (tmp_path / "COIL100_7178.npz").write_bytes(b"content is not read")
+def test_a_reconstruction_is_called_one_wherever_it_is_printed(tmp_path, monkeypatch):
+    (tmp_path / "COIL100_7178.npz").write_bytes(b"images")
+    (reconstruction,) = (s for s in published._SOURCES["COIL100"] if s.sha256)
+    known = replace(reconstruction, sha256=hashlib.sha256(b"images").hexdigest())
+    monkeypatch.setitem(published._SOURCES, "COIL100", (published._SOURCES["COIL100"][0], known))
     (case,), _ = find_data_sets(str(tmp_path), ["COIL100"])
     experiment = Real((case,))
     result = CellResult.from_solution(CELL.fit())
@@ -472,6 +596,31 @@ def test_a_reconstruction_is_called_one_wherever_it_is_printed(tmp_path):
     assert "reconstruction" in figure.drawing.axes[0].get_title()
 
 
+def test_a_wrong_data_file_is_named_before_the_work(tmp_path):
+    (tmp_path / "ORL.npz").write_bytes(b"something else")
+    (tmp_path / "PIE.npz").mkdir()
+    cases, missing = find_data_sets(str(tmp_path), ["ORL", "PIE"])
+    assert cases == ()
+    assert "is not the file it should be" in missing[0]
+    assert "PIE.npz" in missing[1]
+
+
+def test_a_data_file_that_changes_is_noticed(tmp_path):
+    path = tmp_path / "ORL_64x64.mat"
+    path.write_bytes(b"one")
+    (case,), _ = find_data_sets(str(tmp_path), ["ORL"])
+    path.write_bytes(b"two")
+    with pytest.raises(ValueError, match="has changed since it was found"):
+        case.load(0)
+
+
+def test_titles_say_what_is_left_out():
+    assert "7 momenta on 8 problems" in Synthetic().title
+    assert "4 momenta on 3 problems (quick version)" in Synthetic(quick=True).title
+    assert "6 of the paper's 6 sets are not in it" in Real().title
+    assert "30 s" in " ".join(Synthetic().introduction())
+
+
 def test_digits_graph_is_the_embedded_one():
     M = DigitsGraph().load(0)
     assert M.shape == (DigitsGraph().n,) * 2
@@ -481,8 +630,7 @@ def test_digits_graph_is_the_embedded_one():
 class Tiny(Experiment):
     """A table and a figure of six fits."""
 
-    name: str = field(default="tiny", init=False)
-    title: str = field(default="Tiny <experiment>", init=False)
+    title = "Tiny <experiment>"
 
     def introduction(self):
         return ("One & two.",)
@@ -493,7 +641,7 @@ class Tiny(Experiment):
     def tables(self, results):
         runs = [results[cell] for cell in CELLS[:2] if cell in results]
         entry = Entry.of(runs, lambda result: result.relative_error, 0.5)
-        return [Table("tiny", "Error", "row", ("column",), (("0", (entry,)),))]
+        return [Table("tiny", "Error", "row", ("column",), (("0", (entry,)),), seeds=2)]
 
     def figures(self, results):
         return [Figure("tiny", "A <caption>.", draw_momenta({"panel": {0.5: ([results[CELL]], 0.3)}}))]
@@ -506,6 +654,7 @@ def test_reproduce_writes_everything(tmp_path):
         "index.html",
         "cells.csv",
         "tables.md",
+        "tables.rst",
         "tables.tex",
         "tiny.csv",
         "tiny.png",
@@ -540,7 +689,7 @@ def test_jinja2_is_asked_for_before_the_work(tmp_path, monkeypatch, fits):
     assert not fits
 
 
-def test_figures_of_both_experiments_show_every_line(tmp_path):
+def test_figures_of_both_experiments_show_every_line():
     result = CellResult.from_solution(CELL.fit())
     experiment = Synthetic(seeds=2)
     (figure,) = experiment.figures(dict.fromkeys(experiment.cells(), result))
@@ -554,21 +703,21 @@ def test_figures_of_both_experiments_show_every_line(tmp_path):
     experiment = Real(cases)
     (figure,) = experiment.figures(dict.fromkeys(experiment.cells(), result))
     assert len(figure.drawing.axes) == 8
-    assert [ax.get_title().split(",")[0] for ax in figure.drawing.axes[:4]] == [
-        "ORL",
-        "COIL20",
-        "COIL100",
-        "PIE",
-    ]
+    titles = [ax.get_title().split(",")[0] for ax in figure.drawing.axes[:4]]
+    assert titles == list(paper.REAL_FIGURE)
+    for ax in figure.drawing.axes:
+        low, high = ax.get_ylim()
+        assert all(low <= line.get_ydata()[-1] <= high for line in ax.lines if len(line.get_xdata()) == 1)
     assert {ax.get_xlabel() for ax in figure.drawing.axes} == {"iterations", "seconds"}
     assert not experiment.figures({})
 
 
 def test_lines_differ_without_colour():
-    from symrelu.experiments.figures import _METHODS
+    from symrelu.experiments.figures import _METHODS, _STYLES
 
     looks = [(str(style["linestyle"]), style.get("lw", 1.8)) for style in _METHODS.values()]
     assert len(set(looks)) == len(looks)
+    assert len(set(map(str, _STYLES))) == len(paper.MOMENTA)
 
 
 # --- what the paper says, in small ---------------------------------------------------------------------------
@@ -587,17 +736,14 @@ def test_momentum_saves_iterations_where_the_rank_is_exact(tmp_path):
     assert iterations[0] > 3 * iterations[-1]
 
 
-def test_quick_real_ranks_the_methods_as_the_paper_does(tmp_path):
-    experiment = Real()
+def test_the_methods_rank_as_in_the_paper():
     few = replace(real.LIMITS, max_iter=40)
-    runs = {
-        cell.method.name: replace(cell, limits=few).fit()
-        for cell in experiment.cells()
-        if cell.method.name in ("AAPB, step 10", "SymHALS", "eigenvalue bound")
-    }
+    runs = {cell.method.name: replace(cell, limits=few).fit() for cell in Real().cells()}
     M = DigitsGraph().load(0)
-    aapb_, hals = runs["AAPB, step 10"], runs["SymHALS"]
-    assert aapb_.half_squared_error < runs["eigenvalue bound"].half_squared_error <= hals.half_squared_error
+    error = {name: solution.half_squared_error for name, solution in runs.items()}
+    aapb_ = runs["AAPB, step 10"]
+    assert error["AAPB, step 10"] < error["APB, step 10"]
+    assert error["APB, step 10"] < error["eigenvalue bound"] <= min(error["SymANLS"], error["SymHALS"])
     assert aapb_.relative_error == pytest.approx(metrics.relative_error(M, aapb_.U), rel=1e-9)
 
 

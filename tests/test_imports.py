@@ -38,7 +38,6 @@ ALLOWED = {
     },
     "estimators": {"decompose", "graphs", "validation"},
     "plots": {"files", "kernels", "solution"},
-    "report": {"experiments"},  # for types only
     "experiments": {
         "baselines",
         "datasets",
@@ -49,9 +48,9 @@ ALLOWED = {
         "kernels.threads",
         "loop",
         "plots",
-        "report",
         "solution",
         "solvers",
+        "validation",
     },
 }
 

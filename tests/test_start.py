@@ -129,3 +129,11 @@ def test_any_random_state(seed):
 def test_bad_random_state(seed, error):
     with pytest.raises(error, match="random_state must be"):
         random_generator(seed)
+
+
+def test_uniform_start_is_nonnegative_and_scaled():
+    op = operator()
+    U = start(op, "uniform", 0)
+    assert (U >= 0).all()
+    assert U.max() / np.median(U) < 2.5  # uniform, not half-normal
+    assert np.linalg.norm(U @ U.T) == pytest.approx(op.norm)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +23,26 @@ except ImportError as missing:  # pragma: no cover
 import numpy as np
 
 from symrelu import AAPB, Solution, Status, decompose, metrics
-from symrelu.experiments.cells import Failure, Monitor
+from symrelu.experiments import (
+    Ablation,
+    Cell,
+    CellResult,
+    Experiment,
+    Monitor,
+    Real,
+    Synthetic,
+    find_data_sets,
+    reproduce,
+)
+from symrelu.experiments.ablation import SETS as ABLATION_SETS
+from symrelu.experiments.cases import SampleGraph
+from symrelu.experiments.cells import Failure, Refused
+from symrelu.experiments.paper import REAL_RANK
+from symrelu.experiments.real import QUICK_SETS
+from symrelu.experiments.tables import Table as ResultTable
 from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
+from symrelu.validation import check_choice
 
 app = typer.Typer(
     help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
@@ -44,6 +63,9 @@ _INTERRUPTED_CODE = 130
 
 def main() -> None:
     """Run the command line; errors of the user end it with a sentence, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal does not know must not end a run
+            stream.reconfigure(errors="replace")
     try:
         app()
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -211,77 +233,86 @@ def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
     return table
 
 
-Seeds = Annotated[int, typer.Option(help="Number of seeds, from 0 on.", min=1)]
+Seeds = Annotated[int | None, typer.Option(help="Number of seeds, from 0 on.", min=1)]
 Quick = Annotated[bool, typer.Option("--quick", help="A small version, in under two minutes.")]
 Jobs = Annotated[int, typer.Option(help="Fits that run at a time, each in a process of its own.", min=1)]
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for cells, tables, figures and the page.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Folder for cells, tables, figures and the page.")
+]
 DataHome = Annotated[Path | None, typer.Option("--data", help="Folder with the data [default: $SYMRELU_DATA].")]
 
 
 @reproduction.command("synthetic")
 def reproduce_synthetic(
-    seeds: Seeds = 5,
-    beside: Annotated[int, typer.Option(help="The same for the settings beside it.", min=1)] = 2,
+    seeds: Seeds = None,
+    beside: Annotated[int | None, typer.Option(help="The same for the settings beside it.", min=1)] = None,
     quick: Quick = False,
     jobs: Jobs = 1,
-    output: Output = Path("reproduction/synthetic"),
+    output: Output = None,
 ) -> None:
-    """Seven momenta on the paper's eight synthetic problems, and its first figure."""
-    from symrelu.experiments import Synthetic
-
-    _reproduce(Synthetic(seeds=seeds, beside=beside, quick=quick), output, jobs)
+    """Seven momenta on the paper's eight synthetic problems, and its first figure [5 seeds, 2 beside]."""
+    _refuse_with_quick(quick, seeds=seeds, beside=beside)
+    experiment = Synthetic(seeds=seeds or 5, beside=beside or 2, quick=quick)
+    _reproduce(experiment, _folder(output, "synthetic", quick), jobs)
 
 
 @reproduction.command("real")
 def reproduce_real(
-    only: Annotated[
-        list[str] | None, typer.Option(help="A data set; may be repeated [default: all six].")
-    ] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A data set (repeatable) [default: all].")] = None,
     data: DataHome = None,
-    seeds: Seeds = 1,
+    seeds: Seeds = None,
     quick: Quick = False,
     jobs: Jobs = 1,
-    output: Output = Path("reproduction/real"),
+    output: Output = None,
 ) -> None:
-    """Four methods on the paper's six data sets and the digits, and its second figure."""
-    from symrelu.experiments import Real
-    from symrelu.experiments.paper import REAL_RANK
-    from symrelu.experiments.real import QUICK_SETS
-
+    """Four methods on the paper's six data sets and the digits, and its second figure [1 seed]."""
+    _refuse_with_quick(quick, only=only, seeds=seeds)
     names = tuple(only) if only else QUICK_SETS if quick else tuple(REAL_RANK)
     cases, missing = _find_data_sets(data, names)
-    _reproduce(Real(cases, missing, seeds=seeds), output, jobs)
+    _reproduce(Real(cases, missing, seeds=seeds or 1), _folder(output, "real", quick), jobs)
 
 
 @reproduction.command("ablation")
 def reproduce_ablation(
     data: DataHome = None,
-    seeds: Seeds = 3,
+    seeds: Seeds = None,
     quick: Quick = False,
     jobs: Jobs = 1,
-    output: Output = Path("reproduction/ablation"),
+    output: Output = None,
 ) -> None:
-    """Step, start, alpha and safeguard changed one at a time from the setting that reproduces the paper."""
-    from symrelu.experiments import Ablation
-    from symrelu.experiments.ablation import SETS
+    """Step, start, alpha and safeguard changed one at a time from the paper's setting [3 seeds]."""
+    _refuse_with_quick(quick, seeds=seeds)
+    cases, missing = _find_data_sets(data, ABLATION_SETS)
+    experiment = Ablation(cases, missing, seeds=1 if quick else seeds or 3, quick=quick)
+    _reproduce(experiment, _folder(output, "ablation", quick), jobs)
 
-    cases, missing = _find_data_sets(data, SETS)
-    _reproduce(Ablation(cases, missing, seeds=1 if quick else seeds), output, jobs)
+
+def _refuse_with_quick(quick: bool, **options: Any) -> None:
+    given = [f"--{name}" for name, value in options.items() if value]
+    if quick and given:
+        raise ValueError(f"--quick has its own choice of {', '.join(given)}: give one or the other.")
 
 
-def _find_data_sets(data: Path | None, names: tuple[str, ...]) -> tuple[Any, Any]:
-    from symrelu.experiments import find_data_sets
+def _folder(output: Path | None, name: str, quick: bool) -> Path:
+    """Return where the results go; a quick version does not replace a full one."""
+    return output or Path("reproduction", name + ("-quick" if quick else ""))
 
+
+def _find_data_sets(
+    data: Path | None, names: tuple[str, ...]
+) -> tuple[tuple[SampleGraph, ...], tuple[str, ...]]:
+    for name in names:
+        check_choice("--only", name, tuple(REAL_RANK))
+    if data is not None and not data.is_dir():
+        raise FileNotFoundError(f"The data directory {data} does not exist.")
     cases, missing = find_data_sets(None if data is None else str(data), names)
     for sentence in missing:
         errors.print(f"[yellow]Not run.[/] {escape(sentence)}", soft_wrap=True)
     return cases, missing
 
 
-def _reproduce(experiment: Any, output: Path, jobs: int) -> None:
+def _reproduce(experiment: Experiment, output: Path, jobs: int) -> None:
     """Run an experiment with a progress display, print its first table and say where the rest is."""
-    from symrelu.experiments import reproduce
-
     _check_plots()
     command = shlex.join(["symrelu", *sys.argv[1:]])
     with _CellProgress() as monitor:
@@ -290,15 +321,17 @@ def _reproduce(experiment: Any, output: Path, jobs: int) -> None:
         except KeyboardInterrupt:
             errors.print("Interrupted. What had ended is stored: the same command goes on from there.")
             raise typer.Exit(_INTERRUPTED_CODE) from None
-    console.print(_as_rich(tables[0]))
-    console.print(escape(tables[0].legend))
-    console.print(f"{monitor.summary()} Page: {escape(str(written[0]))}")
+    _print_table(tables[0])
+    console.print(f"{monitor.summary()} Page: {escape(str(written[0]))}", soft_wrap=True)
     if monitor.failures:
         raise typer.Exit(1)
 
 
 class _CellProgress(Monitor):
-    """A bar over the cells, with the time left by their cost."""
+    """A bar over the cells with the time left by their cost; without a terminal, a line now and then."""
+
+    SECONDS_BETWEEN_LINES = 60.0
+    SECONDS_BETWEEN_UPDATES = 0.5
 
     def __init__(self) -> None:
         columns = (
@@ -306,14 +339,15 @@ class _CellProgress(Monitor):
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("left {task.fields[left]}"),
             TextColumn("{task.description}"),
         )
-        # Cells differ by factors of a hundred: the speed of the last minutes says more than that of the last.
-        self.bar = Progress(*columns, console=console, transient=True, speed_estimate_period=600)
+        # On stderr, as all that is said on the way: stdout has the results.
+        self.bar = Progress(*columns, console=errors, transient=True)
         self.failures: list[str] = []
         self.done = self.total = 0
+        self.cost = self.spent = 0.0
+        self.last = ""
 
     def __enter__(self) -> _CellProgress:
         self.bar.start()
@@ -323,25 +357,40 @@ class _CellProgress(Monitor):
         self.bar.stop()
 
     def begin(self, cells: int, stored: int, cost: float) -> None:
-        self.done, self.total = stored, cells
-        self.task = self.bar.add_task("", total=cost, cells=self._count())
+        self.done, self.total, self.cost = stored, cells, cost
+        self.began = self.shown = time.monotonic()
+        self.task = self.bar.add_task("", total=cost, cells=self._count(), left="-")
         if stored:
-            console.print(f"{stored} of {cells} fits were stored by an earlier run.")
+            errors.print(f"{stored} of {cells} fits were stored by an earlier run.")
 
-    def refused(self, refused: Any) -> None:
-        errors.print(f"[yellow]Computed anew:[/] {escape(str(refused.path))}: {escape(refused.reason)}.")
+    def refused(self, refused: Refused) -> None:
+        errors.print(
+            f"[yellow]Computed anew:[/] {escape(str(refused.path))}: {escape(refused.reason)}.", soft_wrap=True
+        )
 
     def advance(self, cost: float) -> None:
-        self.bar.advance(self.task, cost)
+        self.spent += cost
+        now = time.monotonic()
+        terminal = errors.is_terminal
+        if now - self.shown < (self.SECONDS_BETWEEN_UPDATES if terminal else self.SECONDS_BETWEEN_LINES):
+            return
+        self.shown = now
+        left = timedelta(seconds=round((now - self.began) * (self.cost / self.spent - 1)))
+        if terminal:
+            self.bar.update(
+                self.task, completed=self.spent, cells=self._count(), left=str(left), description=self.last
+            )
+        else:
+            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, left {left}")
 
-    def ended(self, cell: Any, result: Any) -> None:
+    def ended(self, cell: Cell, result: CellResult | Failure) -> None:
         what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"
+        self.last = escape(what)
         if isinstance(result, Failure):
             self.failures.append(what)
-            errors.print(f"[bold red]Failed:[/] {escape(what)}: {escape(result.message)}", soft_wrap=True)
+            errors.print(f"[bold red]Failed:[/] {self.last}: {escape(result.message)}", soft_wrap=True)
         else:
             self.done += 1
-        self.bar.update(self.task, description=escape(what), cells=self._count())
 
     def _count(self) -> str:
         return f"{self.done}/{self.total} fits"
@@ -352,11 +401,17 @@ class _CellProgress(Monitor):
         return f"{self.done} of {self.total} fits are stored.{failed}"
 
 
-def _as_rich(table: Any) -> Table:
+def _print_table(table: ResultTable) -> None:
+    """Print a table in a frame if it fits, else in lines that the terminal may wrap: no digit is cut off."""
     shown = Table(title=table.title)
     shown.add_column(table.corner)
     for column in table.columns:
         shown.add_column(escape(column), justify="right")
     for label, row in table.rows:
         shown.add_row(escape(label), *(escape(table.text(entry)) for entry in row))
-    return shown
+    unlimited = console.options.update(max_width=10_000)
+    if console.measure(shown, options=unlimited).minimum <= console.width:
+        console.print(shown)
+        console.print(escape(table.legend), soft_wrap=True)
+    else:
+        console.print(escape(table.to_markdown()), soft_wrap=True)

@@ -135,18 +135,20 @@ def decompose(
         check_memory(M.shape, M.dtype, "M")
     exponent = scale_exponent(M)
     scaled_alpha = _scaled_alpha(alpha, exponent)
-    op = as_operator(
-        scaled(M, exponent),
-        signature,
-        alpha=scaled_alpha,
-        zero_weight=zero_weight,
-        diagonal=diagonal,
-        mask=mask,
-        backend=backend,
-    )
-    if op.norm == 0:
-        raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
     with single_threaded_blas():  # the passes have threads of their own
+        op = as_operator(
+            scaled(M, exponent),
+            signature,
+            alpha=scaled_alpha,
+            zero_weight=zero_weight,
+            diagonal=diagonal,
+            mask=mask,
+            backend=backend,
+        )
+        if op.norm == 0:
+            raise ValueError(
+                "M must have a positive entry that is observed, but mask and diagonal hide them all."
+            )
         U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
         solution = run(op, solver, U0, limits, callback=callback, exponent=exponent)
     return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))

@@ -49,7 +49,8 @@ def make_folder(path: str | PathLike[str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OSError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
-    check_output(folder / "anything")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"The output folder {folder} cannot be written to.")
     return folder
 
 

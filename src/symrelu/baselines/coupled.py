@@ -169,9 +169,9 @@ def symmetric_nmf(
     rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     U0 = _start(M, rank, init, random_state)
     k = scale_exponent(M)
-    op = LinearModelOperator(scaled(M, k), np.ones(rank))
     in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
+        op = LinearModelOperator(scaled(M, k), np.ones(rank))
         solution = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
     return replace(solution, solver=repr(solver))
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
 from symrelu.baselines.linear import LinearModelOperator
+from symrelu.kernels.threads import single_threaded_blas
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.start import random_generator
 from symrelu.validation import check_integer, check_similarity, scale_exponent, scaled
@@ -44,21 +45,17 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     """
     begin = time.perf_counter()
     M = check_similarity(M)
-    n = M.shape[0]
-    check_integer("rank", rank, 1, n, note=" (the size of M)")
+    check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     k = scale_exponent(M)
     M = scaled(M, k)
-    if 2 * rank >= n:
-        values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
-    else:
-        v0 = random_generator(random_state).standard_normal(n).astype(M.dtype)
-        values, vectors = eigsh(M, k=rank, which="LA" if positive else "LM", v0=v0)
-    size = np.maximum(values, 0) if positive else np.abs(values)
-    leading = np.argsort(-size, kind="stable")[:rank]
-    U = np.ascontiguousarray(vectors[:, leading] * np.sqrt(size[leading]))
-    signature = np.where((values[leading] < 0) & (size[leading] > 0), -1.0, 1.0)
-    op = LinearModelOperator(M, signature)
-    loss = op.loss(U).loss
+    with single_threaded_blas():  # the same digits on any number of threads
+        values, vectors = _eigenpairs(M, rank, "LA" if positive else "LM", random_state)
+        size = np.maximum(values, 0) if positive else np.abs(values)
+        leading = np.argsort(-size, kind="stable")[:rank]
+        U = np.ascontiguousarray(vectors[:, leading] * np.sqrt(size[leading]))
+        signature = np.where((values[leading] < 0) & (size[leading] > 0), -1.0, 1.0)
+        op = LinearModelOperator(M, signature)
+        loss = op.loss(U).loss
     error = op.relative_error(loss)
     loss = loss * 16.0**k
     record = Record(0, op.evaluations, time.perf_counter() - begin, error, loss, loss, 0.0)
@@ -75,3 +72,14 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
         history=History.from_records([record]),
         solver="truncated_eigen",
     )
+
+
+def _eigenpairs(M: Any, rank: int, which: str, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return at least the asked eigenpairs: all of them where ARPACK would not do."""
+    n = M.shape[0]
+    if 2 * rank >= n:
+        values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
+    else:
+        v0 = random_generator(random_state).standard_normal(n).astype(M.dtype)
+        values, vectors = eigsh(M, k=rank, which=which, v0=v0)
+    return values, vectors

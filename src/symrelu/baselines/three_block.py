@@ -232,8 +232,8 @@ def three_block_nmd(
     _check_room(M)
     k = scale_exponent(M)
     M = scaled(M, k)
-    op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
     with single_threaded_blas():
+        op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
         factors = _random_start(op, random_state) if factors is None else np.ldexp(factors, -k)
         solution = run(op, solver, factors, limits, callback=callback, exponent=k)
     U, V = np.split(solution.U, 2)
@@ -261,9 +261,9 @@ def _check_room(M: Any) -> None:
 
 
 def _random_start(op: TwoFactorOperator, random_state: Any) -> np.ndarray:
-    """Return normal random [U; V], multiplied by the root of the factor that brings U V^T nearest to M."""
+    """Return normal random [U; V], multiplied such that U V^T comes nearest to M."""
     side_by_side = start(op.with_signature(np.ones(2 * op.rank)), "random", random_state)
     U, V = np.split(side_by_side, 2, axis=1)
     inner = float(np.sum(op.matmul(V) * U, dtype=np.float64))
     square = float(np.sum((U.T @ U) * (V.T @ V), dtype=np.float64))
-    return np.concatenate([U, V]) * math.sqrt(abs(inner) / square)
+    return np.concatenate([U, math.copysign(1.0, inner) * V]) * math.sqrt(abs(inner) / square)

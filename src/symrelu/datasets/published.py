@@ -353,13 +353,12 @@ def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
     """
     sources = _SOURCES[check_choice("name", name, tuple(_SOURCES))]
     source, path = _locate(sources, data_home)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return DatasetFile(source.name, path, source.shape[0], digest)
+    return DatasetFile(source.name, path, source.shape[0], _sha256(path, source))
 
 
 def _locate(sources: tuple[_Source, ...], data_home: str | PathLike[str] | None) -> tuple[_Source, Path]:
     """Return the first file that is there; MATLAB files come before npz files."""
-    folder = _folder(data_home, sources[0])
+    folder = _folder(data_home, sources)
     for source in sources:
         for name in source.files:
             if (folder / name).exists():
@@ -367,12 +366,12 @@ def _locate(sources: tuple[_Source, ...], data_home: str | PathLike[str] | None)
     raise _missing(sources, folder)
 
 
-def _folder(data_home: str | PathLike[str] | None, source: _Source) -> Path:
+def _folder(data_home: str | PathLike[str] | None, sources: tuple[_Source, ...]) -> Path:
     given = data_home if data_home is not None else os.environ.get(VARIABLE)
     if not given:
         raise FileNotFoundError(
-            f"{source.name} needs a data directory: pass data_home=, or set the environment variable "
-            f"{VARIABLE} to the folder that holds {_files((source,))}. It is published at {source.page}."
+            f"{sources[0].name} needs a data directory: pass data_home=, or set the environment variable "
+            f"{VARIABLE} to the folder that holds {_files(sources)}. It is published at {sources[0].page}."
         )
     folder = Path(given).expanduser()
     if not folder.is_dir():
@@ -400,13 +399,20 @@ def _read_mat(path: Path, source: _Source) -> tuple[Any, np.ndarray]:
     return _checked(path, source, data, np.asarray(labels).ravel())
 
 
-def _read_npz(path: Path, source: _Source) -> tuple[Any, np.ndarray]:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if digest != source.sha256:
+def _sha256(path: Path, source: _Source) -> str:
+    """Return the SHA-256 of a file; that of an npz file must be the known one."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if path.suffix == ".npz" and digest != source.sha256:
         raise ValueError(
             f"{path} is not the file it should be: its SHA-256 is {digest}, expected {source.sha256}. "
             "Copy it again."
         )
+    return digest
+
+
+def _read_npz(path: Path, source: _Source) -> tuple[Any, np.ndarray]:
+    _sha256(path, source)
     with open_npz(path) as content:
         if "indptr" in content:
             parts = (content["data"].astype(np.float64), content["indices"], content["indptr"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.datasets.published import find_dataset, load_dataset
@@ -22,6 +22,10 @@ class Case(Hashable, Protocol):
     @property
     def n(self) -> int:
         """Size of the matrix."""
+
+    @property
+    def random(self) -> bool:
+        """Whether each seed is another matrix."""
 
     def load(self, seed: int) -> Any:
         """Return the matrix of that seed."""
@@ -42,6 +46,10 @@ class ReluGram:
     n: int
     planted_rank: int
     shift: float
+    random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shift", float(self.shift))  # one value, one repr
 
     @property
     def name(self) -> str:
@@ -57,11 +65,12 @@ class ReluGram:
 class DigitsGraph:
     """The graph of scikit-learn's digits, which needs no files."""
 
-    name: str = "digits"
-    n: int = 1797
+    name: ClassVar[str] = "digits"
+    n: ClassVar[int] = 1797
+    random: ClassVar[bool] = False
 
     def load(self, seed: int) -> Any:
-        """Return a csr_array, the same one for every seed."""
+        """Return a csr_array."""
         return load_digits_graph()[0]
 
 
@@ -84,10 +93,11 @@ class SampleGraph:
     """
 
     key: str
-    name: str
+    name: str = field(repr=False, compare=False)
     n: int
     sha256: str
     data_home: str | None = field(default=None, repr=False, compare=False)
+    random: ClassVar[bool] = False
 
     @classmethod
     def find(cls, key: str, data_home: str | None = None) -> SampleGraph:
@@ -96,11 +106,17 @@ class SampleGraph:
         return cls(key, found.name, found.n_samples, found.sha256, data_home)
 
     def load(self, seed: int) -> Any:
-        """Return a csr_array, the same one for every seed."""
+        """Return a csr_array, or raise if the file is not the one that was found."""
+        if find_dataset(self.key, self.data_home).sha256 != self.sha256:
+            raise ValueError(f"The file of {self.name} has changed since it was found. Run the command again.")
         return self_tuning_graph(load_dataset(self.key, self.data_home).data)
 
 
-@lru_cache(maxsize=1)
 def matrix_of(case: Case, seed: int) -> Any:
-    """Return ``case.load(seed)``; fits of the same matrix follow each other, so that one is kept."""
+    """Return ``case.load(seed)``. Most fits of the same matrix follow each other, so that one is kept."""
+    return _load(case, seed if case.random else 0)
+
+
+@lru_cache(maxsize=1)
+def _load(case: Case, seed: int) -> Any:
     return case.load(seed)

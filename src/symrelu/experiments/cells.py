@@ -8,23 +8,24 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
-import numpy as np
 
 import symrelu
 from symrelu.experiments.cases import Case, matrix_of
 from symrelu.experiments.environment import describe_environment
 from symrelu.experiments.methods import Method
-from symrelu.files import write_aside
+from symrelu.files import make_folder, write_aside
 from symrelu.kernels.threads import allowed_threads
 from symrelu.loop import Callback, Limits
 from symrelu.loop import Progress as FitProgress
 from symrelu.solution import Solution, Status
+from symrelu.validation import check_integer
 
 FORMAT = "symrelu cell"
 FORMAT_VERSION = 1
@@ -134,9 +135,10 @@ class CellResult:
         return self.relative_error**2 / 2
 
     @property
-    def diverged(self) -> bool:
-        """Whether the fit left the finite numbers."""
-        return self.status == Status.NON_FINITE.name
+    def ran_away(self) -> bool:
+        """Whether the fit left the finite numbers, or ended farther from M than it began."""
+        first, last = self.curves["relative_error"][0], self.curves["relative_error"][-1]
+        return self.status == Status.NON_FINITE.name or last > first
 
 
 class Refused(NamedTuple):
@@ -174,9 +176,9 @@ class CellStore:
             "result": asdict(result),
         }
         content["sha256"] = _digest(content)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         with write_aside(self.path(cell)) as file:
-            file.write(json.dumps(content).encode())
+            file.write(json.dumps(content, allow_nan=False).encode())
 
     def load(self, cell: Cell) -> CellResult | Refused | None:
         """Return the stored result, None where there is no file, or why the file is not trusted."""
@@ -189,7 +191,7 @@ class CellStore:
             return Refused(path, f"it cannot be read ({error})")
         try:
             return _checked(content, cell)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             return Refused(path, str(error))
 
 
@@ -203,14 +205,24 @@ def _checked(content: Any, cell: Cell) -> CellResult:
     if content.get("settings") != cell.settings:
         raise ValueError("it belongs to other settings")
     result = CellResult(**content["result"])
-    if result.status not in Status.__members__:
-        raise ValueError(f"its status {result.status!r} is not known")
-    if not math.isfinite(result.relative_error) or result.relative_error < 0:
-        raise ValueError(f"its relative_error {result.relative_error} is none")
-    lengths = {len(np.asarray(result.curves[name], dtype=np.float64)) for name in CURVES}
-    if len(lengths) != 1 or 0 in lengths:
-        raise ValueError("its curves have different lengths")
+    counts, numbers = (result.n_iter, result.n_evaluations), (result.seconds, result.relative_error)
+    curves = [result.curves[name] for name in CURVES]
+    if not (
+        result.status in Status.__members__
+        and all(type(count) is int and count >= 0 for count in counts)
+        and all(map(_is_size, numbers))
+        and all(isinstance(curve, list) and all(map(_is_size, curve)) for curve in curves)
+        and len({len(curve) for curve in curves}) == 1
+        and len(curves[0]) > 0
+        and isinstance(result.environment, dict)
+        and all(isinstance(text, str) for text in result.environment.values())
+    ):
+        raise ValueError("it holds something else than the numbers of a fit")
     return result
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
 
 
 def _digest(content: Any) -> str:
@@ -218,9 +230,8 @@ def _digest(content: Any) -> str:
 
 
 class Failure(NamedTuple):
-    """A cell that ended with an error."""
+    """What a cell said that ended with an error."""
 
-    cell: Cell
     message: str
 
 
@@ -258,6 +269,7 @@ def run_cells(
     results : dict of Cell to CellResult
         Cells that ended with an error are missing; the monitor was told.
     """
+    check_integer("jobs", jobs, 1)
     monitor = Monitor() if monitor is None else monitor
     results: dict[Cell, CellResult] = {}
     pending: list[Cell] = []
@@ -271,8 +283,11 @@ def run_cells(
             monitor.refused(stored)
         pending.append(cell)
     monitor.begin(len(cells), len(results), sum(cell.cost for cell in pending))
-    run = _run_in_turn if jobs == 1 else _run_in_processes
-    for cell, outcome in run(pending, store, jobs, monitor):
+    jobs = min(jobs, len(pending))
+    outcomes = (
+        _run_in_processes(pending, store, jobs, monitor) if jobs > 1 else _run_in_turn(pending, store, monitor)
+    )
+    for cell, outcome in outcomes:
         monitor.ended(cell, outcome)
         if isinstance(outcome, CellResult):
             results[cell] = outcome
@@ -282,7 +297,7 @@ def run_cells(
 Outcome = tuple[Cell, CellResult | Failure]
 
 
-def _run_in_turn(cells: Sequence[Cell], store: CellStore, jobs: int, monitor: Monitor) -> Iterable[Outcome]:
+def _run_in_turn(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> Iterable[Outcome]:
     for cell in cells:
         share = cell.cost / cell.limits.max_iter
         spent = [0.0]
@@ -303,15 +318,24 @@ def _run_in_processes(
     with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
         # One cell at a time to whoever is free: they differ by factors of a hundred.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-        for cell, outcome in parallel(joblib.delayed(_run_one)(cell, store) for cell in cells):
-            monitor.advance(cell.cost)
-            yield cell, outcome
+        try:
+            for cell, outcome in parallel(joblib.delayed(_run_one)(cell, store) for cell in cells):
+                monitor.advance(cell.cost)
+                yield cell, outcome
+        except BrokenProcessPool as error:
+            raise MemoryError(
+                "A process that made a fit was killed, most likely because memory ran out. What had ended is "
+                "stored: run the command again with fewer jobs."
+            ) from error
 
 
 def _run_one(cell: Cell, store: CellStore, callback: Callable[[FitProgress], None] | None = None) -> Outcome:
+    stored = store.load(cell)  # by another run in the same folder, meanwhile
+    if isinstance(stored, CellResult):
+        return cell, stored
     try:
         result = CellResult.from_solution(cell.fit(callback))
-        store.save(cell, result)
     except Exception as error:  # one cell must not end the others; the monitor says it
-        return cell, Failure(cell, f"{type(error).__name__}: {error}")
+        return cell, Failure(f"{type(error).__name__}: {error}")
+    store.save(cell, result)  # where this fails, the next ones would be lost too
     return cell, result

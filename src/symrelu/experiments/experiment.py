@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from symrelu.experiments.cells import Cell, CellResult, CellStore, Monitor, run_cells
+from symrelu.experiments.page import render_page, require_jinja2
 from symrelu.experiments.tables import Table
-from symrelu.files import make_folder, write_aside
+from symrelu.files import check_output, make_folder, write_aside
 from symrelu.plots import save_figure
 
 Results = Mapping[Cell, CellResult]
@@ -37,8 +38,10 @@ class Figure(NamedTuple):
 class Experiment(ABC):
     """Cells, and what is made of their results."""
 
-    name: str
-    title: str
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What the page is called."""
 
     @abstractmethod
     def introduction(self) -> Sequence[str]:
@@ -85,17 +88,18 @@ def reproduce(
     written : list of Path
         The files, the page first.
     """
-    from symrelu.report import render_page, require_jinja2
-
     require_jinja2()
     cells = experiment.cells()
     folder = make_folder(folder)
+    page = check_output(folder / "index.html")
+    make_folder(folder / "cells")
     results = run_cells(cells, CellStore(folder / "cells"), jobs=jobs, monitor=monitor)
     tables, figures = list(experiment.tables(results)), list(experiment.figures(results))
     written = [
-        _write(folder / "index.html", render_page(experiment, results, tables, figures, command)),
+        _write(page, render_page(experiment, results, tables, figures, command)),
         _write(folder / "cells.csv", cells_to_csv(results)),
         _write(folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)),
+        _write(folder / "tables.rst", "\n".join(table.to_rst() for table in tables)),
         _write(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
     ]
     written += [_write(folder / f"{table.name}.csv", table.to_csv()) for table in tables]

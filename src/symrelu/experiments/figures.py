@@ -11,7 +11,15 @@ from symrelu.experiments.cells import CellResult
 from symrelu.plots import new_figure, plain_ticks
 
 # Fractions of a colour map that runs from dark to light, and dashes, so that neighbours differ in both.
-_STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (3, 1.5)), (0, (1, 1)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
+_STYLES: tuple[Any, ...] = (
+    (0, (6, 2)),
+    (0, (3, 1.5)),
+    (0, (1, 1)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1, 1, 1)),
+    (0, (8, 1, 1, 1, 1, 1)),
+    "-",
+)
 
 Runs = Sequence[CellResult]
 
@@ -33,8 +41,6 @@ def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]
     for ax, (title, lines) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
         shades = np.linspace(0.0, 0.82, len(lines))
         for k, (momentum, (runs, printed)) in enumerate(lines.items()):
-            if not runs:
-                continue
             color = colormaps["viridis"](shades[k])
             errors = _columns(runs, "relative_error")
             iterations = np.arange(errors.shape[1])
@@ -118,8 +124,11 @@ def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[st
                 ax.set_xlabel("seconds")
             if k == 0:
                 ax.set_ylabel("half squared error")
-        _limit_height(axes[0, k], curves)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+        _limit_height(axes[0, k], curves, bounds.get(title))
+    shown: dict[str, Any] = {}
+    for ax in axes[0]:
+        shown.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    labels, handles = list(shown), list(shown.values())
     in_a_row = min(len(labels), 2 * len(panels) + 1)
     figure.legend(handles, labels, loc="outside lower center", ncols=in_a_row, frameon=False)
     return figure
@@ -139,11 +148,11 @@ def _draw_method(ax: Any, curve: MethodCurve, abscissa: str, index: int) -> None
         _mark_at_edge(ax, curve.paper, marker, style["color"], 0.035 * (index % 2))
 
 
-def _limit_height(ax: Any, curves: Sequence[MethodCurve]) -> None:
-    """Show where the curves go, not from how high they come."""
-    ends = [np.min(run.curves["relative_error"]) ** 2 / 2 for curve in curves for run in curve.runs]
-    if ends:
-        ax.set_ylim(0.9 * min(ends), 0.9)
+def _limit_height(ax: Any, curves: Sequence[MethodCurve], bound: float | None) -> None:
+    """Show where the curves go and all that is marked, not from how high the curves come."""
+    lows = [np.min(run.curves["relative_error"]) ** 2 / 2 for curve in curves for run in curve.runs]
+    lows += [value for value in (bound, *(curve.paper for curve in curves)) if value is not None]
+    ax.set_ylim(0.9 * min(lows), max(0.9, 1.1 * max(lows)))
 
 
 def _mark_at_edge(ax: Any, value: float, marker: str, color: Any, shift: float = 0.0) -> None:

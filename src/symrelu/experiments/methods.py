@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Protocol
 
 from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.decompose import decompose
@@ -12,7 +13,7 @@ from symrelu.solution import Solution
 from symrelu.solvers import AAPB
 
 
-class Method(Protocol):
+class Method(Hashable, Protocol):
     """Something that decomposes a matrix."""
 
     @property
@@ -33,12 +34,13 @@ class ReluFit:
     Parameters
     ----------
     name : str
+        What to print; not part of what the fit is, as for every method.
     solver : AAPB
     init : str
     alpha : float
     """
 
-    name: str
+    name: str = field(repr=False, compare=False)
     solver: AAPB
     init: str = "random"
     alpha: float = 0.0
@@ -71,7 +73,7 @@ class SymmetricNMFFit:
     solver : SymANLS or SymHALS
     """
 
-    name: str
+    name: str = field(repr=False, compare=False)
     solver: SymANLS | SymHALS
 
     def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
@@ -88,7 +90,7 @@ class SymmetricNMFFit:
 class EigenvalueBound:
     """The best positive semidefinite approximation of that rank: no U U^T comes closer to M."""
 
-    name: str = "eigenvalue bound"
+    name: ClassVar[str] = "eigenvalue bound"
 
     def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
         """Keep the largest eigenvalues, as far as they are positive."""
@@ -106,6 +108,7 @@ SYMHALS = SymmetricNMFFit("SymHALS", SymHALS())
 def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:
     """Return AAPB, or APB where there is no momentum, under the name that tables print."""
     name = "AAPB" if momentum else "APB"
+    name += f" {momentum:g}" if 0 < momentum < 1 else ""
     start = "" if init == "random" else f", {init} start"
     solver = AAPB(step_size=step_size, momentum=momentum)
     return ReluFit(f"{name}, step {step_size:g}{start}", solver, init=init)

@@ -1,4 +1,4 @@
-"""Tables of numbers with the paper's beside them: as CSV, Markdown and LaTeX."""
+"""Tables of numbers with the paper's beside them: as CSV, Markdown, reStructuredText and LaTeX."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Entry:
         Standard deviation over the seeds; NaN for one seed.
     count : int
         Number of seeds.
-    diverged : int
-        How many of the fits left the finite numbers. Their best factor counts in the mean.
+    ran_away : int
+        How many of the fits ended worse than they began. Their best factor counts in the mean.
     paper : float or None
         What the paper prints.
     """
@@ -34,7 +34,7 @@ class Entry:
     value: float
     spread: float = math.nan
     count: int = 1
-    diverged: int = 0
+    ran_away: int = 0
     paper: float | None = None
 
     @classmethod
@@ -52,7 +52,7 @@ class Entry:
             value=float(np.mean(values)),
             spread=float(np.std(values, ddof=1)) if len(values) > 1 else math.nan,
             count=len(values),
-            diverged=sum(result.diverged for result in results),
+            ran_away=sum(result.ran_away for result in results),
             paper=paper,
         )
 
@@ -95,6 +95,8 @@ class Table:
         How the paper's values are written.
     note : str
         What a reader must know to read it.
+    seeds : int
+        How many seeds an entry should have; those with fewer are marked.
     """
 
     name: str
@@ -105,25 +107,43 @@ class Table:
     form: Format = scientific(2)  # noqa: RUF009
     paper_form: Format = scientific(1)  # noqa: RUF009
     note: str = ""
+    seeds: int = 1
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return [entry for _, row in self.rows for entry in row if entry is not None]
 
     @property
     def has_paper(self) -> bool:
         """Whether any entry has a number of the paper beside it."""
-        return any(entry is not None and entry.paper is not None for _, row in self.rows for entry in row)
+        return any(entry.paper is not None for entry in self._entries)
+
+    def marks(self, entry: Entry) -> str:
+        """Return the signs that :attr:`remarks` explain."""
+        return "*" * (entry.ran_away > 0) + "†" * (entry.count < self.seeds)
 
     def text(self, entry: Entry | None) -> str:
         """Write an entry: value, mark of divergence, the paper's value in brackets."""
         if entry is None:
-            return "-"
-        text = self.form(entry.value) + ("*" if entry.diverged else "")
+            return "n/a"
+        text = self.form(entry.value) + self.marks(entry)
         return text if entry.paper is None else f"{text} ({self.paper_form(entry.paper)})"
 
     @property
     def remarks(self) -> str:
-        """The note, and what stars mean."""
-        stars = any(entry is not None and entry.diverged for _, row in self.rows for entry in row)
-        star = "*: a fit left the finite numbers; its best factor is counted." if stars else ""
-        return " ".join(filter(None, (self.note, star)))
+        """The note, the seeds, and what the signs mean."""
+        shown = "".join(map(self.marks, self._entries))
+        return " ".join(
+            filter(
+                None,
+                (
+                    self.note,
+                    f"Mean over {self.seeds} seeds." if self.seeds > 1 else "One seed.",
+                    "*: a fit ended worse than it began; its best factor is counted." if "*" in shown else "",
+                    "†: fits are missing." if "†" in shown else "",
+                ),
+            )
+        )
 
     @property
     def legend(self) -> str:
@@ -134,13 +154,13 @@ class Table:
         """Return one line for each entry, with full precision."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["row", "column", "mean", "standard deviation", "fits", "diverged", "paper"])
+        writer.writerow(["row", "column", "mean", "standard deviation", "fits", "ran away", "paper"])
         for label, row in self.rows:
             for column, entry in zip(self.columns, row, strict=True):
                 if entry is not None:
                     spread = "" if math.isnan(entry.spread) else repr(entry.spread)
                     paper = "" if entry.paper is None else entry.paper
-                    numbers = [repr(entry.value), spread, entry.count, entry.diverged, paper]
+                    numbers = [repr(entry.value), spread, entry.count, entry.ran_away, paper]
                     writer.writerow([label, column, *numbers])
         return file.getvalue()
 
@@ -150,6 +170,15 @@ class Table:
         lines.append("|---|" + "---:|" * len(self.columns))
         lines += [_markdown_row([label, *map(self.text, row)]) for label, row in self.rows]
         return "\n".join([*lines, "", *([self.legend, ""] if self.legend else [])])
+
+    def to_rst(self) -> str:
+        """Return a table for Sphinx, with the name to refer to it."""
+        lines = [f".. list-table:: {self.title}", f"   :name: {self.name}", "   :header-rows: 1", ""]
+        for row in [[self.corner, *self.columns], *([label, *map(self.text, row)] for label, row in self.rows)]:
+            cells = [cell.replace("*", r"\*") for cell in row]
+            lines += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(cells)]
+        legend = self.legend.replace("*", r"\*")
+        return "\n".join([*lines, "", *([legend, ""] if legend else [])])
 
     def to_latex(self) -> str:
         """Return a table for booktabs."""
@@ -183,18 +212,17 @@ _LATEX = {
     "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "r̄": r"$\bar{r}$",
     "ᵀ": r"$^T$",
     "½": r"$\frac12$",
     "²": r"$^2$",
     "‖": r"$\|$",
-    "≤": r"$\le$",
+    "†": r"$\dagger$",
 }
 
 
 def _latex(text: str) -> str:
-    text = text.replace("r̄", "\0")
-    return "".join(_LATEX["r̄"] if letter == "\0" else _LATEX.get(letter, letter) for letter in text)
+    escaped = "".join(_LATEX.get(letter, letter) for letter in text)
+    return escaped.replace("r̄", r"$\bar{r}$")  # two characters: r and a combining bar
 
 
 def _latex_row(cells: Sequence[str]) -> str:

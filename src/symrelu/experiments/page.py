@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from symrelu.experiments.cells import CellResult
+from symrelu.experiments.cells import CellResult
+from symrelu.experiments.environment import describe_environment
+from symrelu.experiments.tables import Entry, Table
+
+if TYPE_CHECKING:  # the experiments are what calls this module
     from symrelu.experiments.experiment import Experiment, Figure, Results
-    from symrelu.experiments.tables import Entry, Table
 
 
 def require_jinja2() -> Any:
@@ -52,7 +55,7 @@ def render_page(
         "command": command or "reproduce(...) from Python",
         "cells": f"{len(results)} of {expected}",
         "seeds": ", ".join(map(str, seeds)),
-        **_merged(result.environment for result in results.values()),
+        **(_merged(result.environment for result in results.values()) or describe_environment()),
     }
     return str(
         _template().render(
@@ -88,11 +91,8 @@ def _merged(environments: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _stops(results: Iterable[CellResult]) -> dict[str, int]:
-    """Count why the fits stopped."""
-    counts: dict[str, int] = {}
-    for result in results:
-        counts[result.status] = counts.get(result.status, 0) + 1
-    return counts
+    """Count why the fits stopped; what makes no iterations is no fit."""
+    return dict(Counter(result.status for result in results if result.n_iter))
 
 
 def _spread(entry: Entry) -> str:
