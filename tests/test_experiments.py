@@ -561,11 +561,26 @@ def test_tables_put_the_paper_beside_step_10_only():
     experiment = Synthetic(seeds=3, beside=2)
     result = CellResult.from_solution(CELL.fit())
     tables = experiment.tables(dict.fromkeys(experiment.cells(), result))
-    assert [table.has_paper for table in tables] == [True, True, False, False, False, False]
+    assert [table.has_paper for table in tables] == [True, True] + [False] * 5
     uniform, normal = (dict(table.rows)["0.4"][1] for table in tables[:2])
     assert (uniform.paper, uniform.count) == (1.5e-3, 3)
     assert (normal.paper, normal.count) == (1.5e-3, 2)
     assert uniform.value == result.relative_error
+
+
+def test_where_the_mean_curve_passes_a_value():
+    result = CellResult.from_solution(CELL.fit())
+    short = replace(result, curves={**result.curves, "relative_error": [1.0, 0.5, 0.1]})
+    long = replace(result, curves={**result.curves, "relative_error": [1.0, 0.9, 0.8, 0.2, 0.1]})
+    assert synthetic.first_at_or_below([short], 0.5) == 1
+    assert synthetic.first_at_or_below([short, long], 0.45) == 2  # means 1, .7, .45, .15, .1
+    assert synthetic.first_at_or_below([short, long], 0.05) is None
+    assert synthetic.first_at_or_below([], 0.5) is None
+    experiment = Synthetic(seeds=2, beside=1)
+    table = experiment.tables(dict.fromkeys(experiment.cells(), long))[3]
+    assert "passing" in table.name
+    assert dict(table.rows)["0"][6].value == 4  # the paper has .18 there
+    assert dict(table.rows)["0"][0] is None
 
 
 def test_missing_data_are_named(tmp_path, monkeypatch):
@@ -654,9 +669,9 @@ def test_reproduce_writes_everything(tmp_path):
         "index.html",
         "cells.csv",
         "tables.md",
-        "tables.rst",
         "tables.tex",
         "tiny.csv",
+        "tiny.rst",
         "tiny.png",
         "tiny.svg",
     }

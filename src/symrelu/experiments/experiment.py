@@ -99,10 +99,11 @@ def reproduce(
         _write(page, render_page(experiment, results, tables, figures, command)),
         _write(folder / "cells.csv", cells_to_csv(results)),
         _write(folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)),
-        _write(folder / "tables.rst", "\n".join(table.to_rst() for table in tables)),
         _write(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
     ]
-    written += [_write(folder / f"{table.name}.csv", table.to_csv()) for table in tables]
+    for table in tables:
+        written.append(_write(folder / f"{table.name}.csv", table.to_csv()))
+        written.append(_write(folder / f"{table.name}.rst", table.to_rst()))
     for figure in figures:
         for kind in ("png", "svg"):
             written.append(folder / f"{figure.name}.{kind}")

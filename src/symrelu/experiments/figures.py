@@ -42,7 +42,7 @@ def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]
         shades = np.linspace(0.0, 0.82, len(lines))
         for k, (momentum, (runs, printed)) in enumerate(lines.items()):
             color = colormaps["viridis"](shades[k])
-            errors = _columns(runs, "relative_error")
+            errors = columns_of(runs, "relative_error")
             iterations = np.arange(errors.shape[1])
             style = _STYLES[k % len(_STYLES)]
             label = f"{momentum:g}"
@@ -161,7 +161,7 @@ def _mark_at_edge(ax: Any, value: float, marker: str, color: Any, shift: float =
     ax.plot(1.0 + shift, value, marker, color=color, ms=7, mfc="none", mew=1.8, **place)
 
 
-def _columns(runs: Runs, name: str) -> np.ndarray:
+def columns_of(runs: Runs, name: str) -> np.ndarray:
     """Return that column of all runs, the last value repeated where a run ended early."""
     length = max(len(run.curves[name]) for run in runs)
     rows = [np.asarray(run.curves[name]) for run in runs]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from symrelu.experiments import paper
 from symrelu.experiments.cases import ReluGram
 from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results
-from symrelu.experiments.figures import draw_momenta
+from symrelu.experiments.figures import columns_of, draw_momenta
 from symrelu.experiments.methods import aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
 from symrelu.loop import Limits
@@ -126,9 +128,40 @@ class Synthetic(Experiment):
         return [results[cell] for cell in cells if cell in results]
 
     def tables(self, results: Results) -> Sequence[Table]:
-        """Return errors, then iterations, for each setting."""
+        """Return errors and iterations for each setting, and when the curves pass the paper's numbers."""
         errors = [self._table(results, setting, "error") for setting in SETTINGS]
-        return [*errors, *(self._table(results, setting, "iterations") for setting in SETTINGS)]
+        iterations = [self._table(results, setting, "iterations") for setting in SETTINGS]
+        return [*errors, self._passing_table(results), *iterations]
+
+    def _passing_table(self, results: Results) -> Table:
+        """Say where a run would have had to stop to end with the paper's numbers.
+
+        The paper also stopped by the clock. Were that what ended its fits, a column would show about the same
+        number of iterations in all its rows.
+        """
+        setting = SETTINGS[0]
+        rows = []
+        for momentum in self.momenta:
+            row = []
+            for column in self.columns:
+                runs = self._results(results, column, momentum, setting)
+                passed = first_at_or_below(runs, paper.SYNTHETIC_ERROR[momentum, column])
+                row.append(None if passed is None else Entry(passed, count=len(runs)))
+            rows.append((f"{momentum:g}", tuple(row)))
+        return Table(
+            f"{setting.stem}_passing",
+            f"Iterations after which the mean error is at most the paper's, {setting.title}",
+            "momentum",
+            self._heads,
+            tuple(rows),
+            form=fixed(0),
+            note="n/a: it ends above, by a few percent or the last digit.",
+            seeds=len(self._seeds(setting)),
+        )
+
+    @property
+    def _heads(self) -> tuple[str, ...]:
+        return tuple(f"{n}, {planted}, p={p:g}, r={r}" for n, planted, p, r in self.columns)
 
     def _table(self, results: Results, setting: Setting, what: str) -> Table:
         is_error = what == "error"
@@ -144,13 +177,12 @@ class Synthetic(Experiment):
                 else:
                     row.append(Entry.of(runs, lambda result: result.n_iter))
             rows.append((f"{momentum:g}", tuple(row)))
-        heads = tuple(f"{n}, {planted}, p={p:g}, r={r}" for n, planted, p, r in self.columns)
         note = "Columns: m, r̄, p and the rank r of the fit."
         return Table(
             f"{setting.stem}_{what}",
             f"{'Relative error' if is_error else 'Iterations'}, {setting.title}",
             "momentum",
-            heads,
+            self._heads,
             tuple(rows),
             form=scientific(2) if is_error else fixed(0),
             note=note if is_error else f"{paper.SYNTHETIC_MAX_ITER} is the limit. {note}",
@@ -178,3 +210,11 @@ class Synthetic(Experiment):
             "paper's table ends."
         )
         return [Figure("figure1", caption, draw_momenta(panels))]
+
+
+def first_at_or_below(runs: Sequence[CellResult], value: float) -> int | None:
+    """Return the first iteration at which the mean of the relative errors is at most ``value``."""
+    if not runs:
+        return None
+    reached = np.flatnonzero(columns_of(runs, "relative_error").mean(axis=0) <= value)
+    return int(reached[0]) if reached.size else None
