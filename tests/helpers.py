@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator
-from symrelu.solvers import AAPB
+from symrelu.solvers import AAPB, LBFGS
 
 PAPER_EXAMPLE = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
@@ -71,8 +71,9 @@ SOLVERS = {
     "AAPB, step 10": AAPB(step_size=10),
     "APB": AAPB(momentum=0.0),
     "AAPB, safeguarded": AAPB(safeguard=True),
+    "LBFGS": LBFGS(),
 }
-MONOTONE = {"APB"}
+MONOTONE = {"APB", "LBFGS"}
 
 
 def random_problem(

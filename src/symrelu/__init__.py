@@ -4,12 +4,13 @@ from symrelu import baselines, datasets, graphs, metrics
 from symrelu.decompose import decompose
 from symrelu.estimators import SymReLU
 from symrelu.solution import History, Solution, Status
-from symrelu.solvers import AAPB
+from symrelu.solvers import AAPB, LBFGS
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AAPB",
+    "LBFGS",
     "History",
     "Solution",
     "Status",

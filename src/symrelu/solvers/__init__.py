@@ -6,10 +6,11 @@ from typing import Any
 
 from symrelu.solvers.aapb import AAPB
 from symrelu.solvers.base import Solver, State
+from symrelu.solvers.lbfgs import LBFGS
 
-__all__ = ["AAPB", "SOLVERS", "Solver", "State", "get_solver"]
+__all__ = ["AAPB", "LBFGS", "SOLVERS", "Solver", "State", "get_solver"]
 
-SOLVERS: dict[str, type[Any]] = {"aapb": AAPB}
+SOLVERS: dict[str, type[Any]] = {"aapb": AAPB, "lbfgs": LBFGS}
 
 
 def get_solver(solver: Any) -> Solver:
