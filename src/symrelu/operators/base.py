@@ -7,9 +7,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from symrelu.kernels.rows import row_grams
 
@@ -106,6 +108,17 @@ class Operator(ABC):
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         """Where M is positive and observed, as ``indptr`` and ``indices`` of the rows (CSR)."""
         raise NotImplementedError(f"{type(self).__name__} does not tell its support.")
+
+    def imputed_matmul(self, V: Any, fill: float) -> Any:
+        """Return M V with ``fill`` wherever M has no positive observed entry, without forming that matrix."""
+        return self.matmul(V) + fill * (V.sum(axis=0) - self._pattern @ V)
+
+    @cached_property
+    def _pattern(self) -> Any:
+        """The support as a matrix of ones."""
+        indptr, indices = self.support
+        ones = np.ones(len(indices), self.dtype)
+        return sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
 
     def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
         """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.
