@@ -97,8 +97,9 @@ def imputed_start(op: Operator, rng: Any) -> np.ndarray:
     """Return the leading eigenvectors of M with a negative number in place of its zeros.
 
     A zero of M says X <= 0, not X = 0. Minus the mean of the positive entries is a fair guess, and makes a
-    matrix whose eigenvectors are near the solution: the largest eigenvalues for the columns of positive sign, the
-    lowest for those of negative sign. It is M plus a sparse matrix plus a constant, and is never formed.
+    matrix whose eigenvectors are near the solution: those of the largest eigenvalues for the columns of
+    positive sign, those of the lowest for the others. It is M plus a sparse matrix plus a constant, and is
+    never formed.
     """
     entries = max(1, len(op.support[1]))
     total = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64))
