@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from symrelu.experiments import paper
@@ -94,60 +94,73 @@ class Real(Experiment):
         return [results[cell] for cell in cells if cell in results]
 
     def tables(self, results: Results) -> Sequence[Table]:
-        """Return both errors, evaluations and seconds."""
-        columns = (BOUND, *METHODS)
-        heads = tuple(method.name for method in columns)
-        halves, relative, seconds = [], [], []
-        for case, rank in self.ranks().items():
-            label = f"{case.name}, n={case.n}, r={rank}"
-            runs = [self._results(results, case, rank, method) for method in columns]
-            printed = [printed_value(case, method) for method in columns]
-            halves.append(
-                (
-                    label,
-                    tuple(
-                        Entry.of(run, lambda result: result.half_squared_error, value)
-                        for run, value in zip(runs, printed, strict=True)
-                    ),
-                )
-            )
-            relative.append((label, tuple(Entry.of(run, lambda result: result.relative_error) for run in runs)))
-            fits = runs[1:]  # the bound is none
-            seconds.append((label, tuple(Entry.of(run, lambda result: result.seconds) for run in fits)))
+        """Return both errors, and the seconds."""
         note = f"After {paper.REAL_MAX_ITER} iterations. The bound is that of any U Uᵀ of this rank."
+        columns = (BOUND, *METHODS)
         return [
-            Table(
-                "real_half_squared_error",
-                "Half squared error, ½ (‖M - model‖ / ‖M‖)²",
-                "graph",
-                heads,
-                tuple(halves),
-                form=fixed(3),
-                paper_form=fixed(2),
+            self._table(
+                results,
+                columns,
+                lambda result: result.half_squared_error,
+                name="real_half_squared_error",
+                title="Half squared error, ½ (‖M - model‖ / ‖M‖)²",
                 note=note,
-                seeds=self.seeds,
+                beside_paper=True,
             ),
-            Table(
-                "real_relative_error",
-                "Relative error, ‖M - model‖ / ‖M‖",
-                "graph",
-                heads,
-                tuple(relative),
-                form=fixed(3),
+            self._table(
+                results,
+                columns,
+                lambda result: result.relative_error,
+                name="real_relative_error",
+                title="Relative error, ‖M - model‖ / ‖M‖",
                 note=note,
-                seeds=self.seeds,
             ),
-            Table(
-                "real_seconds",
-                f"Seconds for {paper.REAL_MAX_ITER} iterations",
-                "graph",
-                heads[1:],
-                tuple(seconds),
-                form=fixed(1),
+            self._table(
+                results,
+                METHODS,
+                lambda result: result.seconds,
+                name="real_seconds",
+                title=f"Seconds for {paper.REAL_MAX_ITER} iterations",
                 note=f"The graph is not counted. The paper allows {paper.REAL_MAX_SECONDS} s.",
-                seeds=self.seeds,
+                digits=1,
             ),
         ]
+
+    def _table(
+        self,
+        results: Results,
+        columns: Sequence[Method],
+        number: Callable[[CellResult], float],
+        *,
+        name: str,
+        title: str,
+        note: str,
+        digits: int = 3,
+        beside_paper: bool = False,
+    ) -> Table:
+        rows = []
+        for case, rank in self.ranks().items():
+            entries = (
+                Entry.of(
+                    self._results(results, case, rank, method),
+                    number,
+                    printed_value(case, method) if beside_paper else None,
+                )
+                for method in columns
+            )
+            rows.append((f"{case.name}, n={case.n}, r={rank}", tuple(entries)))
+        heads = tuple(method.name for method in columns)
+        return Table(
+            name,
+            title,
+            "graph",
+            heads,
+            tuple(rows),
+            form=fixed(digits),
+            paper_form=fixed(2),
+            note=note,
+            seeds=self.seeds,
+        )
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the paper's second figure; where its data are missing, that of the digits."""
