@@ -71,9 +71,11 @@ SOLVERS = {
     "AAPB, step 10": AAPB(step_size=10),
     "APB": AAPB(momentum=0.0),
     "AAPB, safeguarded": AAPB(safeguard=True),
+    "AAPB, adaptive": AAPB(step_size="adaptive"),
+    "APB, adaptive": AAPB(step_size="adaptive", momentum=0.0),
     "LBFGS": LBFGS(),
 }
-MONOTONE = {"APB", "LBFGS"}
+MONOTONE = {"APB", "APB, adaptive", "LBFGS"}
 
 
 def random_problem(

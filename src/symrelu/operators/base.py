@@ -35,6 +35,8 @@ class Evaluation:
         ||W||^2 for W = X + R(U); unknown entries count with W = X.
     active_zeros : float
         How many zeros of M have X > 0: there, and on the support, the objective has curvature.
+    alignment : float
+        <R(U), X>.
     """
 
     product: Any
@@ -42,6 +44,7 @@ class Evaluation:
     loss: float
     latent_norm_squared: float
     active_zeros: float = 0.0
+    alignment: float = math.nan
 
     @property
     def latent_norm(self) -> float:

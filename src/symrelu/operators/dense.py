@@ -48,7 +48,7 @@ class DenseOperator(TiledOperator):
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float, float]:
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
         zero_weight = self.dtype.type(self.zero_weight)
         return dense_excess(tile, self._coded, i * self.tile, j * self.tile, zero_weight)
 

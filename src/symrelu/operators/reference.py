@@ -52,5 +52,6 @@ class ReferenceOperator(Operator):
             latent_loss=float(np.sum(np.where(M > 0, squares, squares / w)) / 2 + 0 * np.sum(hidden)),
             loss=float(np.sum(error.astype(np.float64) ** 2) / 2 + 0 * np.sum(hidden)),
             latent_norm_squared=float(np.sum(latent.astype(np.float64) ** 2)),
+            alignment=float(np.sum(residual.astype(np.float64) * X)),
             active_zeros=float(np.sum((M == 0) & observed & (X > 0))),
         )

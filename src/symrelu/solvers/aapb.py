@@ -30,6 +30,10 @@ _SAFEGUARD_CONSTANT = 0.99
 _SHRINK = 0.9
 _NEGLIGIBLE_MOMENTUM = 1e-12
 
+# An adaptive step grows a little after each success, and is halved when it was too long.
+_LENGTHEN = 1.1
+_SHORTEN = 0.5
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AAPBState(State):
@@ -40,6 +44,8 @@ class AAPBState(State):
     extrapolated: Any  # Y
     partial_gradient: Any  # grad_Y F(W, Y)
     bregman_distance: float  # D_psi(U_previous, U) with the kernel of the previous step
+    step_size: float  # of the coming step
+    rise: float  # F(W, Y) - F(W, U)
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,11 @@ class AAPB:
 
     Parameters
     ----------
-    step_size : float, default=1.0
+    step_size : float or "adaptive", default=1.0
         The paper's eta. The theory allows values up to 1. The paper's tables are reproduced by 10, which
         the theory does not cover: it runs away on some small or dense matrices, larger steps on most.
+        "adaptive" takes as long a step as the inequality behind the theory allows, tested after each step:
+        nothing has to be known, and nothing runs away.
     momentum : float, default=1.0
         The paper's beta, in [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
     safeguard : bool, default=False
@@ -72,31 +80,55 @@ class AAPB:
     AAPB(step_size=10.0, momentum=0.95, safeguard=False)
     """
 
-    step_size: float = 1.0
+    step_size: float | str = 1.0
     momentum: float = 1.0
     safeguard: bool = False
 
     def __post_init__(self) -> None:
-        check_range(self, "step_size", 0, math.inf, low_included=False)
+        if not isinstance(self.step_size, str):
+            check_range(self, "step_size", 0, math.inf, low_included=False)
+        elif self.step_size != "adaptive":
+            raise ValueError(
+                f"AAPB(step_size=...) must be a positive number or 'adaptive', got {self.step_size!r}."
+            )
         check_range(self, "momentum", 0, 1)
         if not isinstance(self.safeguard, bool):
             raise TypeError(f"AAPB(safeguard=...) must be True or False, got {self.safeguard!r}.")
 
     def init(self, op: Operator, U0: Any) -> AAPBState:
         """Evaluate at U0, which is also its own predecessor."""
-        return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0)
+        step_size = 1.0 if isinstance(self.step_size, str) else self.step_size
+        return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0, step_size=step_size)
 
     def step(self, op: Operator, state: State) -> AAPBState:
-        """Make one Bregman step and evaluate once."""
+        """Make one Bregman step and evaluate once; an adaptive step that was too long is made again."""
         assert isinstance(state, AAPBState)
+        eta = state.step_size
+        while True:
+            U = self._moved(op, state, eta)
+            next_step = eta * _LENGTHEN if isinstance(self.step_size, str) else eta
+            new = self._evaluate(op, U, state.U, state.iteration + 1, state.latent_norm, next_step)
+            # Up to 1 the theory promises the inequality; a fixed step is the user's responsibility.
+            if not isinstance(self.step_size, str) or eta <= 1 or _descends(op, state, new, eta):
+                return new
+            eta = max(1.0, eta * _SHORTEN)
+
+    def _moved(self, op: Operator, state: AAPBState, eta: float) -> Any:
+        """Return the minimum of alpha/2 ||U||^2 + <grad F(W, Y), U> + D_psi(U, Y) / eta."""
         Y = state.extrapolated
         factor = 6 * square_norm(op, Y) + 2 * state.latent_norm
-        G = factor * Y - self.step_size * state.partial_gradient
-        t = positive_root(op.alpha * self.step_size + 2 * state.latent_norm, math.sqrt(square_norm(op, G)))
-        return self._evaluate(op, G / t, state.U, state.iteration + 1, state.latent_norm)
+        G = factor * Y - eta * state.partial_gradient
+        t = positive_root(op.alpha * eta + 2 * state.latent_norm, math.sqrt(square_norm(op, G)))
+        return G / t
 
     def _evaluate(
-        self, op: Operator, U: Any, previous: Any, iteration: int, previous_latent_norm: float
+        self,
+        op: Operator,
+        U: Any,
+        previous: Any,
+        iteration: int,
+        previous_latent_norm: float,
+        step_size: float,
     ) -> AAPBState:
         """Choose the extrapolated point Y of the coming step and make the pass at U that it needs."""
         b = self.momentum * max(0, iteration - 1) / (iteration + 2)
@@ -107,7 +139,7 @@ class AAPB:
             # ||W|| at U is known only after the pass, so the pass serves every b.
             rank = U.shape[1]
             passed = op.residual_product(U, op.xp.concat([U, change], axis=1))
-            b = self._safeguarded(b, passed.latent_norm, uu, ud, dd, distance)
+            b = _safeguarded(b, step_size, passed.latent_norm, uu, ud, dd, distance)
             product = passed.product[:, :rank] + b * passed.product[:, rank:]
             Y = U + b * change
         else:
@@ -128,20 +160,49 @@ class AAPB:
             extrapolated=Y,
             partial_gradient=gradient,
             bregman_distance=distance,
+            step_size=step_size,
+            rise=_rise(op, U, Y, product, passed.alignment) if b > 0 else 0.0,
         )
 
-    def _safeguarded(
-        self, b: float, latent_norm: float, uu: float, ud: float, dd: float, distance: float
-    ) -> float:
-        """Shrink b until D_psi(U, Y) is small against ``distance``; scalars suffice, as Y = U + b D."""
-        bound = _SAFEGUARD_CONSTANT / (1 + self.step_size) * distance
-        while b > _NEGLIGIBLE_MOMENTUM:
-            extrapolated_square = uu + 2 * b * ud + b * b * dd
-            p, q = -b * (ud + b * dd), b * b * dd
-            if bregman_distance(latent_norm, extrapolated_square, p, q) <= bound:
-                return b
-            b *= _SHRINK
-        return 0.0
+
+def _safeguarded(
+    b: float, step_size: float, latent_norm: float, uu: float, ud: float, dd: float, distance: float
+) -> float:
+    """Shrink b until D_psi(U, Y) is small against ``distance``; scalars suffice, as Y = U + b D."""
+    bound = _SAFEGUARD_CONSTANT / (1 + step_size) * distance
+    while b > _NEGLIGIBLE_MOMENTUM:
+        extrapolated_square = uu + 2 * b * ud + b * b * dd
+        p, q = -b * (ud + b * dd), b * b * dd
+        if bregman_distance(latent_norm, extrapolated_square, p, q) <= bound:
+            return b
+        b *= _SHRINK
+    return 0.0
+
+
+def _descends(op: Operator, old: AAPBState, new: AAPBState, eta: float) -> bool:
+    """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + D_psi(U+, Y) / eta.
+
+    This is what the proof needs of a step. The left side is below F(W, U+), and the pass that gave it is
+    the one that the next step needs.
+    """
+    Y = old.extrapolated
+    change = new.U - Y
+    distance = bregman_distance(
+        old.latent_norm, square_norm(op, Y), inner(op, Y, change), square_norm(op, change)
+    )
+    model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change) + distance / eta
+    return new.latent_loss <= model
+
+
+def _rise(op: Operator, U: Any, Y: Any, residual_product: Any, alignment: float) -> float:
+    """Return F(W, Y) - F(W, U) = 1/2 ||C||^2 - <R, C> with C = X(Y) - X(U), from R Y and <R, X(U)>."""
+    s = op.signature
+    signs = s[:, None] * s
+    E = Y - U
+    G, H, K = U.T @ U, U.T @ E, E.T @ E
+    # C = (U*s) E^T + (E*s) U^T + (E*s) E^T
+    square = 2 * G * K + 2 * H * H.T + 4 * H * K + K * K
+    return float(op.xp.sum(square * signs)) / 2 - (inner(op, residual_product, Y * s) - alignment)
 
 
 def bregman_distance(latent_norm: float, bb: float, p: float, q: float) -> float:

@@ -26,7 +26,7 @@ from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
 _LEAST_CURVATURE = 1e-8  # <s, y> below this part of |s||y| says nothing
-_NEGLIGIBLE = 1e-10  # of the mean curvature: keeps the systems definite
+_NEGLIGIBLE = 1e-10  # of the curvature: keeps the systems definite
 _FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3
 _RELAX, _TIGHTEN = 0.5, 4.0
 _ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
@@ -168,9 +168,9 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     V = state.U * op.signature
     gram = V.T @ V
     rank = V.shape[1]
-    mean_curvature = square_norm(op, V) / rank
+    size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
     identity = op.xp.eye(rank, dtype=V.dtype)
-    small = (op.alpha / 2 + _NEGLIGIBLE * mean_curvature) * identity
+    small = (op.alpha / 2 + _NEGLIGIBLE * size) * identity
     entries = op.support[1].shape[0]
     if entries * rank > _ENTRIES_WORTH * op.n**2:
         half = op.xp.linalg.solve(gram + small, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
