@@ -105,6 +105,7 @@ def test_public_names():
     assert symrelu.__all__ == [
         "AAPB",
         "LBFGS",
+        "PALM",
         "History",
         "Solution",
         "Status",

@@ -23,6 +23,7 @@ from typing import Any
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import State, check_range, inner, objective, square_norm
 from symrelu.solvers.cubic import positive_root
+from symrelu.solvers.partial import partial_gradient, rise
 
 # The paper asks for D_psi(U, Y) <= (a - e) / (1 + step_size) D_psi(U_previous, U) with 1 > a > e > 0 and
 # shrinks b by 0.9 until it holds; a - e = 0.99 is our choice.
@@ -146,7 +147,7 @@ class AAPB:
             Y = U + b * change if b > 0 else U
             passed = op.residual_product(U, Y)
             product = passed.product
-        gradient = _partial_gradient(op, U, Y, product)
+        gradient = partial_gradient(op, U, Y, product)
         return AAPBState(
             U=U,
             objective=objective(op, U, passed.latent_loss),
@@ -161,7 +162,7 @@ class AAPB:
             partial_gradient=gradient,
             bregman_distance=distance,
             step_size=step_size,
-            rise=_rise(op, U, Y, product, passed.alignment) if b > 0 else 0.0,
+            rise=rise(op, U, Y, product, passed.alignment),
         )
 
 
@@ -194,30 +195,9 @@ def _descends(op: Operator, old: AAPBState, new: AAPBState, eta: float) -> bool:
     return new.latent_loss <= model
 
 
-def _rise(op: Operator, U: Any, Y: Any, residual_product: Any, alignment: float) -> float:
-    """Return F(W, Y) - F(W, U) = 1/2 ||C||^2 - <R, C> with C = X(Y) - X(U), from R Y and <R, X(U)>."""
-    s = op.signature
-    signs = s[:, None] * s
-    E = Y - U
-    G, H, K = U.T @ U, U.T @ E, E.T @ E
-    # C = (U*s) E^T + (E*s) U^T + (E*s) E^T
-    square = 2 * G * K + 2 * H * H.T + 4 * H * K + K * K
-    return float(op.xp.sum(square * signs)) / 2 - (inner(op, residual_product, Y * s) - alignment)
-
-
 def bregman_distance(latent_norm: float, bb: float, p: float, q: float) -> float:
     """Return D_psi(A, B) from ||W||, ||B||^2, p = <B, A - B> and q = ||A - B||^2.
 
     psi(A) - psi(B) - <grad psi(B), A - B> in this form does not cancel.
     """
     return (latent_norm + 3 * bb) * q + 1.5 * (2 * p + q) ** 2
-
-
-def _partial_gradient(op: Operator, U: Any, Y: Any, residual_product: Any) -> Any:
-    """Return grad_Y F(W, Y) = 2 [(Y*s) Y^T Y - W Y] * s, where W = (U*s) U^T + R(U) belongs to U.
-
-    Written with the difference E = Y - U: near a solution the two large products would cancel.
-    """
-    E, s = Y - U, op.signature
-    bracket = (E * s) @ (Y.T @ Y) + (U * s) @ (E.T @ Y) - residual_product
-    return 2 * bracket * s
