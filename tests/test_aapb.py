@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PROBLEMS, Problem, random_problem, start
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, random_problem, start
 from numpy.linalg import norm
 from numpy.testing import assert_allclose
 
@@ -216,3 +216,62 @@ def test_zero_factor_stays_zero_without_warnings():
     op = OPERATORS["sparse"](problem)
     state = AAPB().init(op, np.zeros((3, 1)))
     assert not AAPB().step(op, state).U.any()
+
+
+ADAPTIVE = AAPB(step_size="adaptive")
+
+
+def latent(problem, U):
+    X = (U * problem.signature) @ U.T
+    w = problem.zero_weight
+    W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - w) * np.maximum(0, X))
+    return np.where(problem.unknown, X, W)
+
+
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_adaptive_steps_satisfy_the_inequality_of_the_proof(label, name):
+    """Every step with eta > 1 that is taken, checked on full matrices; steps do become longer than 1."""
+    problem = PROBLEMS[label]
+    op, s = OPERATORS[name](problem), problem.signature
+    state = ADAPTIVE.init(op, start(problem))
+    longest = 0.0
+    for _ in range(60):
+        W, Y, U = latent(problem, state.U), state.extrapolated, state.U
+        new = ADAPTIVE.step(op, state)
+        eta = new.step_size / 1.1
+        longest = max(longest, eta)
+
+        def F(A, W=W):
+            return 0.5 * norm(W - (A * s) @ A.T) ** 2
+
+        assert_allclose(state.rise, F(Y) - F(U), atol=1e-9 * (F(U) + F(Y) + norm(W) ** 2))
+        gradient = 2 * ((Y * s) @ (Y.T @ Y) - W @ Y) * s
+        model = F(Y) - F(U) + np.sum(gradient * (new.U - Y)) + Kernel(norm(W)).distance(new.U, Y) / eta
+        assert new.latent_loss - state.latent_loss <= model + 1e-9 * norm(W) ** 2
+        state = new
+    assert longest > 1.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_adaptive_steps_do_not_run_away_where_step_10_does(seed):
+    for problem in (PROBLEMS["dense data"], Problem(PAPER_EXAMPLE, np.zeros((5, 5), bool), np.ones(2))):
+        op = OPERATORS["dense"](problem)
+        state = first = ADAPTIVE.init(op, start(problem, seed))
+        for _ in range(300):
+            state = ADAPTIVE.step(op, state)
+        assert state.objective <= first.objective
+
+
+def test_an_adaptive_step_is_mostly_one_evaluation():
+    problem = PROBLEMS["plain"]
+    op = OPERATORS["sparse"](problem)
+    state = ADAPTIVE.init(op, start(problem))
+    for _ in range(200):
+        state = ADAPTIVE.step(op, state)
+    assert 201 < op.evaluations < 1.25 * 200
+
+
+def test_only_one_word_is_a_step_size():
+    with pytest.raises(ValueError, match="must be a positive number or 'adaptive', got 'auto'"):
+        AAPB(step_size="auto")

@@ -114,7 +114,7 @@ def test_same_seed_same_bits():
     assert abs(decompose(M, 3, random_state=6, max_iter=30).U - first.U).max() > 1e-3
 
 
-@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral", "imputed"])
 def test_same_bits_on_one_and_two_threads(init):
     M, _ = make_relu_gram(2000, 3, shift=0.05, random_state=0)
     fits = []

@@ -104,6 +104,8 @@ def test_import_loads_nothing_heavy():
 def test_public_names():
     assert symrelu.__all__ == [
         "AAPB",
+        "LBFGS",
+        "PALM",
         "History",
         "Solution",
         "Status",

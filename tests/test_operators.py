@@ -31,6 +31,8 @@ def quantities(op, U, V):
         "loss alone": (only_loss.loss, terms),
         "latent_loss alone": (only_loss.latent_loss, terms),
         "latent_norm_squared alone": (only_loss.latent_norm_squared, terms),
+        "alignment": (evaluation.alignment, terms),
+        "active_zeros": (float(evaluation.active_zeros), max(1.0, 1e-9 * len(U) ** 2)),
         "norm": (op.norm, max(op.norm, 1e-300)),
     }
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from helpers import OPERATORS, PROBLEMS, random_problem
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 
+from symrelu import LBFGS, decompose
 from symrelu import start as start_module
 from symrelu.datasets import make_relu_gram
 from symrelu.operators import as_operator
@@ -18,7 +20,7 @@ def operator(n=40, rank=5, n_negative=0, **settings):
     return as_operator(sparse.csr_array(M), signature, **settings)
 
 
-@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral", "imputed"])
 def test_same_seed_same_start(init):
     op = operator()
     first = start(op, init, 3)
@@ -28,7 +30,7 @@ def test_same_seed_same_start(init):
     assert first.flags.c_contiguous
 
 
-@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral", "imputed"])
 def test_dtype_is_that_of_the_matrix(init):
     M, _ = make_relu_gram(40, 4, random_state=0)
     op = as_operator(M.astype(np.float32), np.ones(5))
@@ -66,7 +68,7 @@ def test_spectral_start_at_any_rank(rank):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("init", ["random", "uniform", "spectral"])
+@pytest.mark.parametrize("init", ["random", "uniform", "spectral", "imputed"])
 def test_tiny_matrices(n, init):
     op = as_operator(np.eye(n), np.ones(1))
     assert np.isfinite(start(op, init, 0)).all()
@@ -137,3 +139,38 @@ def test_uniform_start_is_nonnegative_and_scaled():
     assert (U >= 0).all()
     assert U.max() / np.median(U) < 2.5  # uniform, not half-normal
     assert np.linalg.norm(U @ U.T) == pytest.approx(op.norm)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_imputed_matmul(name, label):
+    problem = PROBLEMS[label]
+    V = np.random.default_rng(0).standard_normal((problem.n, 3))
+    imputed = np.where((problem.M > 0) & ~problem.unknown, problem.M, -0.3)
+    np.testing.assert_allclose(OPERATORS[name](problem).imputed_matmul(V, -0.3), imputed @ V, atol=1e-10)
+
+
+@pytest.mark.parametrize("rank", [3, 20])  # by ARPACK, and by all eigenvalues
+def test_imputed_start_has_the_eigenvectors_of_the_imputed_matrix(rank):
+    problem = random_problem(8, n=30, rank=rank, n_negative=1)
+    op = OPERATORS["sparse"](problem)
+    U = start(op, "imputed", 0)
+    A = np.where(problem.M > 0, problem.M, -problem.M[problem.M > 0].mean())
+    values, vectors = np.linalg.eigh(A)
+    assert_close_up_to_sign(U[:, 0], vectors[:, -1] * np.sqrt(values[-1]), 0.02)
+    assert_close_up_to_sign(U[:, -1], vectors[:, 0] * np.sqrt(-values[0]), 1e-4)
+
+
+def assert_close_up_to_sign(actual, expected, tolerance):
+    sign = np.sign(actual @ expected)
+    assert np.linalg.norm(sign * actual - expected) <= tolerance * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_imputed_start_is_near_the_solution(seed):
+    M, _ = make_relu_gram(300, 6, random_state=seed)
+    evaluations = {
+        init: decompose(M, 6, solver=LBFGS(), init=init, random_state=seed).n_evaluations
+        for init in ("random", "spectral", "imputed")
+    }
+    assert evaluations["imputed"] <= 0.7 * min(evaluations["random"], evaluations["spectral"])

@@ -136,7 +136,7 @@ def fit(
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
     zero_weight: Annotated[float, typer.Option(help="Weight of the zeros, in (0, 1].")] = 1.0,
     alpha: Annotated[float, typer.Option(help="Tikhonov weight.")] = 0.0,
-    init: Annotated[str, typer.Option(help="'random', 'uniform' or 'spectral'.")] = "random",
+    init: Annotated[str, typer.Option(help="'random', 'uniform', 'spectral' or 'imputed'.")] = "random",
     step_size: Annotated[float, typer.Option(help="Step size of AAPB; the theory allows up to 1.")] = 1.0,
     momentum: Annotated[float, typer.Option(help="Momentum of AAPB, in [0, 1].")] = 1.0,
     safeguard: Annotated[bool, typer.Option(help="Keep the condition of the convergence theorem.")] = False,

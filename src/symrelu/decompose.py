@@ -77,10 +77,11 @@ def decompose(
         Weight in (0, 1] of the zeros of M.
     alpha : float, default=0.0
         Tikhonov weight (the paper's lambda).
-    init : {"random", "uniform", "spectral"} or array of shape (n, rank), default="random"
+    init : {"random", "uniform", "spectral", "imputed"} or array of shape (n, rank), default="random"
         Starting factor. "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1);
-        "spectral" takes the leading eigenvectors of M (at a rank of n / 2 or more, where U is as large as
-        M, by a dense eigendecomposition).
+        "spectral" takes the leading eigenvectors of M, "imputed" those of M with a negative number in place
+        of its zeros (at a rank of n / 2 or more, where U is as large as M, by a dense
+        eigendecomposition).
     tol : float, default=1e-4
         Stop when relative_error <= tol. 0 switches this test off, as for the next two.
     gtol : float, default=1e-6

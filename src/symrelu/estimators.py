@@ -37,7 +37,7 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Tikhonov weight.
     zero_weight : float, default=1.0
         Weight in (0, 1] of the zeros of M.
-    init : {"random", "uniform", "spectral"} or array of shape (n, n_components), default="random"
+    init : {"random", "uniform", "spectral", "imputed"} or array of shape (n, n_components), default="random"
         Starting factor.
     tol : float, default=1e-4
         Stop when the relative error is at most this.

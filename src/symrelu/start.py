@@ -1,7 +1,8 @@
-"""Starting factors: "random" or "uniform" (scaled to M), "spectral" (leading eigenpairs), or an array."""
+"""Starting factors: "random", "uniform" (scaled to M), "spectral", "imputed" (eigenpairs), or an array."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 from symrelu.operators.base import Operator
 from symrelu.validation import check_choice, check_start
 
-STARTS = ("random", "uniform", "spectral")
+STARTS = ("random", "uniform", "spectral", "imputed")
+
+Product = Callable[[np.ndarray], np.ndarray]
 
 # Relative size of the noise in a spectral start. Without it, the eigenvectors of a matrix with several
 # blocks are a saddle point: each lives on its own block, and no step leaves it.
@@ -40,7 +43,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     Parameters
     ----------
     op : Operator
-    init : {"random", "uniform", "spectral"} or array-like of shape (n, rank)
+    init : {"random", "uniform", "spectral", "imputed"} or array-like of shape (n, rank)
         An array is in the units of the operator.
     random_state : None, int, Generator or RandomState
 
@@ -52,7 +55,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     init = check_init(init, op.n, op.rank, op.dtype)
     if not isinstance(init, str):
         return init
-    U0 = {"random": random_start, "uniform": uniform_start, "spectral": spectral_start}[init](op, rng)
+    U0 = _MAKERS[init](op, rng)
     return np.ascontiguousarray(U0, dtype=op.dtype)
 
 
@@ -78,47 +81,84 @@ def _scaled(op: Operator, U: np.ndarray) -> np.ndarray:
 
 
 def spectral_start(op: Operator, rng: Any) -> np.ndarray:
-    """Return the leading eigenvectors of M times root eigenvalue.
+    """Return the leading eigenvectors of M times root eigenvalue, and noise where there are too few.
 
-    Columns without a positive eigenvalue would be zero, and a zero column stays zero for ever: they get
-    noise of the size of the smallest other column. The first negative column is constant, as a
-    threshold that is subtracted from every pair.
+    The first negative column is constant, as a threshold that is subtracted from every pair.
     """
-    negative = op.signature < 0
-    eigenvalues, vectors = _leading_eigenpairs(op, int(np.sum(~negative)), rng)
-    usable = eigenvalues > np.finfo(op.dtype).eps * op.norm
-    columns = vectors[:, usable] * np.sqrt(eigenvalues[usable])
-    smallest = np.linalg.norm(columns, axis=0).min() if columns.size else np.sqrt(op.norm)
-
-    noise = rng.standard_normal((op.n, op.rank)) * smallest / np.sqrt(op.n)
-    U0 = noise.copy()
-    kept = np.flatnonzero(~negative)[: columns.shape[1]]
-    U0[:, kept] = columns + _SPECTRAL_NOISE * noise[:, kept]
-    if negative.any():
+    U0 = _from_eigenpairs(op, op.matmul, rng)
+    negative = np.flatnonzero(op.signature < 0)
+    if negative.size:
         mean = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64)) / op.n**2
-        U0[:, np.flatnonzero(negative)[0]] = np.sqrt(mean / 2)
+        U0[:, negative[0]] = np.sqrt(mean / 2)
     return U0
 
 
-def _leading_eigenpairs(op: Operator, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to k of the largest eigenvalues of M, falling, with their eigenvectors."""
+def imputed_start(op: Operator, rng: Any) -> np.ndarray:
+    """Return the leading eigenvectors of M with a negative number in place of its zeros.
+
+    A zero of M says X <= 0, not X = 0. Minus the mean of the positive entries is a fair guess, and makes a
+    matrix whose eigenvectors are near the solution: those of the largest eigenvalues for the columns of
+    positive sign, those of the lowest for the others. It is M plus a sparse matrix plus a constant, and is
+    never formed.
+    """
+    entries = max(1, len(op.support[1]))
+    total = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64))
+    fill = -total / entries
+
+    def product(V: np.ndarray) -> np.ndarray:
+        return op.imputed_matmul(V, fill)
+
+    U0 = _from_eigenpairs(op, product, rng)
+    negative = np.flatnonzero(op.signature < 0)
+    if negative.size:
+
+        def minus(V: np.ndarray) -> np.ndarray:
+            return -product(V)
+
+        values, vectors = _leading_eigenpairs(op, minus, negative.size, rng)
+        usable = values > np.finfo(op.dtype).eps * op.norm
+        kept = negative[: int(np.sum(usable))]
+        U0[:, kept] = vectors[:, usable] * np.sqrt(values[usable])
+    return U0
+
+
+def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
+    """Return the leading eigenvectors times root eigenvalue in the columns of positive sign, else noise.
+
+    Columns without a positive eigenvalue would be zero, and a zero column stays zero for ever: they get
+    noise of the size of the smallest other column.
+    """
+    positive = np.flatnonzero(op.signature > 0)
+    values, vectors = _leading_eigenpairs(op, product, positive.size, rng)
+    usable = values > np.finfo(op.dtype).eps * op.norm
+    columns = vectors[:, usable] * np.sqrt(values[usable])
+    smallest = np.linalg.norm(columns, axis=0).min() if columns.size else np.sqrt(op.norm)
+    noise = rng.standard_normal((op.n, op.rank)) * smallest / np.sqrt(op.n)
+    U0 = noise.copy()
+    kept = positive[: columns.shape[1]]
+    U0[:, kept] = columns + _SPECTRAL_NOISE * noise[:, kept]
+    return U0
+
+
+def _leading_eigenpairs(op: Operator, product: Product, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return up to k of the largest eigenvalues, falling, with their eigenvectors."""
     if k == 0:
         return np.empty(0), np.empty((op.n, 0))
     if 2 * k >= op.n:
         # A factor of this rank is itself half as large as M, and ARPACK needs k well below n.
-        values, vectors = np.linalg.eigh(op.matmul(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
+        values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
     else:
-        values, vectors = _eigsh(op, k, rng)
+        values, vectors = _eigsh(op, product, k, rng)
     order = np.argsort(-values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 
-def _eigsh(op: Operator, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-    def product(v: np.ndarray) -> np.ndarray:
+def _eigsh(op: Operator, product: Product, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    def multiply(v: np.ndarray) -> np.ndarray:
         V = np.ascontiguousarray(v.reshape(op.n, -1), dtype=op.dtype)
-        return op.matmul(V).astype(np.float64)
+        return product(V).astype(np.float64)
 
-    M = LinearOperator((op.n, op.n), matvec=product, matmat=product, dtype=np.float64)
+    M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
     try:
         values, vectors = eigsh(M, k=k, which="LA", v0=rng.standard_normal(op.n), tol=1e-6)
     except ArpackNoConvergence as unfinished:
@@ -126,3 +166,11 @@ def _eigsh(op: Operator, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
     except ArpackError:
         values, vectors = np.empty(0), np.empty((op.n, 0))
     return values, vectors
+
+
+_MAKERS = {
+    "random": random_start,
+    "uniform": uniform_start,
+    "spectral": spectral_start,
+    "imputed": imputed_start,
+}

@@ -30,16 +30,18 @@ MIN_WORK_TO_SHARE = 4e7
 
 
 class Sums(NamedTuple):
-    """Sums of squares over all pairs, in float64."""
+    """Sums over all pairs, in float64."""
 
     fit: float  # (M - X)^2 over the support
     error: float  # (M - max(0, X))^2 over the support
     positive: float  # max(0, X)^2 over the zeros
     negative: float  # min(0, X)^2 over the zeros
     hidden: float  # X^2 over the unknown entries
+    active: float  # 1 for each zero with X > 0
+    inner: float  # (M - X) X over the support
 
 
-Excess = Callable[[np.ndarray, int, int], tuple[float, float, float, float, float]]
+Excess = Callable[[np.ndarray, int, int], tuple[float, ...]]
 
 
 class PackedEntries(NamedTuple):
@@ -88,16 +90,17 @@ def pack_entries(
 
 @compiled
 def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given by its entries. Return the five sums of :class:`Sums`."""
+    """Overwrite a tile of X by its excess, M given by its entries. Return the numbers of :class:`Sums`."""
     zero = tile.dtype.type(0)
     stash = np.empty(values.size, tile.dtype)
-    fit = error = positive = negative = hidden = 0.0
+    fit = error = positive = negative = hidden = active = inner = 0.0
     # Entries that are not zeros of M leave the tile before the ReLU pass and come back after it.
     for k in range(values.size):
         x = tile[rows[k], cols[k]]
         above = zero if x <= zero else x  # written so that NaN stays NaN
         stash[k] = x - values[k]
         fit += np.float64(stash[k]) * np.float64(stash[k])
+        inner -= np.float64(stash[k]) * np.float64(x)
         error += np.float64(values[k] - above) * np.float64(values[k] - above)
         tile[rows[k], cols[k]] = zero
     for k in range(hidden_rows.size):
@@ -111,20 +114,21 @@ def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weigh
             below = x - above
             positive += np.float64(above) * np.float64(above)
             negative += np.float64(below) * np.float64(below)
+            active += 1.0 if x > zero else 0.0
             tile[i, j] = zero_weight * above
     for k in range(values.size):
         tile[rows[k], cols[k]] = stash[k]
-    return fit, error, positive, negative, hidden
+    return fit, error, positive, negative, hidden, active, inner
 
 
 @compiled
 def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given whole. Return the five sums of :class:`Sums`.
+    """Overwrite a tile of X by its excess, M given whole. Return the numbers of :class:`Sums`.
 
     ``coded`` is M with a negative number at the unknown entries.
     """
     zero = tile.dtype.type(0)
-    fit = error = positive = negative = hidden = 0.0
+    fit = error = positive = negative = hidden = active = inner = 0.0
     for i in range(tile.shape[0]):
         row = tile[i]
         coded_row = coded[first_row + i, first_col : first_col + tile.shape[1]]
@@ -144,8 +148,10 @@ def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignor
             positive += np.float64(p) * np.float64(p)
             negative += np.float64(q) * np.float64(q)
             hidden += np.float64(h) * np.float64(h)
+            active += 1.0 if p > zero else 0.0
+            inner -= np.float64(e) * np.float64(x)
             row[j] = e + zero_weight * p
-    return fit, error, positive, negative, hidden
+    return fit, error, positive, negative, hidden, active, inner
 
 
 def stream(

@@ -7,9 +7,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from symrelu.kernels.rows import row_grams
+
+# Small systems that solve_rows holds at once.
+_CHUNK_BYTES = 4e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +33,18 @@ class Evaluation:
         1/2 ||M - max(0, X)||^2: what the model is judged by.
     latent_norm_squared : float
         ||W||^2 for W = X + R(U); unknown entries count with W = X.
+    active_zeros : float
+        How many zeros of M have X > 0: there, and on the support, the objective has curvature.
+    alignment : float
+        <R(U), X>.
     """
 
     product: Any
     latent_loss: float
     loss: float
     latent_norm_squared: float
+    active_zeros: float = 0.0
+    alignment: float = math.nan
 
     @property
     def latent_norm(self) -> float:
@@ -93,6 +106,49 @@ class Operator(ABC):
     @abstractmethod
     def matmul(self, V: Any) -> Any:
         """Return M V, unknown entries of M taken as zero."""
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where M is positive and observed, as ``indptr`` and ``indices`` of the rows (CSR)."""
+        raise NotImplementedError(f"{type(self).__name__} does not tell its support.")
+
+    def imputed_matmul(self, V: Any, fill: float) -> Any:
+        """Return M V with ``fill`` wherever M has no positive observed entry, without forming that matrix."""
+        return self.matmul(V) + fill * (V.sum(axis=0) - self._pattern @ V)
+
+    @cached_property
+    def _pattern(self) -> Any:
+        """The support as a matrix of ones."""
+        indptr, indices = self.support
+        ones = np.ones(len(indices), self.dtype)
+        return sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
+
+    def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
+        """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n, rank)
+        ridge : ndarray of shape (rank, rank)
+            Symmetric positive definite.
+        right : ndarray of shape (n, rank, columns)
+
+        Returns
+        -------
+        solution : ndarray of shape (n, rank, columns)
+        """
+        indptr, indices = self.support
+        rank = V.shape[1]
+        chunk = max(1, int(_CHUNK_BYTES / (rank * rank * V.itemsize)))
+        grams = np.empty((min(chunk, self.n), rank, rank), V.dtype)
+        solution = np.empty_like(right)
+        for start in range(0, self.n, chunk):
+            part = slice(start, start + chunk)
+            systems = grams[: len(V[part])]
+            row_grams(indptr, indices, V, start, systems)
+            systems += ridge
+            solution[part] = np.linalg.solve(systems, right[part])
+        return solution
 
     @abstractmethod
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:

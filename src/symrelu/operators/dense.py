@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,16 @@ class DenseOperator(TiledOperator):
         starts = range(0, self.n, self.tile)
         return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
 
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
+    @cached_property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        starts = range(0, self.n, self.tile)
+        parts = [np.nonzero(self._coded[k : k + self.tile] > 0) for k in starts]
+        sizes = [min(self.tile, self.n - k) for k in starts]
+        counts = [np.bincount(rows, minlength=size) for (rows, _), size in zip(parts, sizes, strict=True)]
+        indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
+
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
         zero_weight = self.dtype.type(self.zero_weight)
         return dense_excess(tile, self._coded, i * self.tile, j * self.tile, zero_weight)
 

@@ -30,6 +30,15 @@ class ReferenceOperator(Operator):
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
 
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        rows, cols = np.nonzero(self._M > 0)
+        return np.searchsorted(rows, np.arange(self.n + 1)), cols
+
+    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+        systems = [V[row > 0].T @ V[row > 0] + ridge for row in self._M]
+        return np.stack([np.linalg.solve(system, b) for system, b in zip(systems, right, strict=True)])
+
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
         M, observed, w = self._M, self._observed, self.dtype.type(self.zero_weight)
         X = (U * self.signature) @ U.T
@@ -43,4 +52,6 @@ class ReferenceOperator(Operator):
             latent_loss=float(np.sum(np.where(M > 0, squares, squares / w)) / 2 + 0 * np.sum(hidden)),
             loss=float(np.sum(error.astype(np.float64) ** 2) / 2 + 0 * np.sum(hidden)),
             latent_norm_squared=float(np.sum(latent.astype(np.float64) ** 2)),
+            alignment=float(np.sum(residual.astype(np.float64) * X)),
+            active_zeros=float(np.sum((M == 0) & observed & (X > 0))),
         )

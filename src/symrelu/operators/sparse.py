@@ -39,7 +39,11 @@ class SparseOperator(TiledOperator):
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
 
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._M.indptr, self._M.indices
+
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
         rows, cols, values = self._support.tile(i, j)
         hidden_rows, hidden_cols, _ = self._hidden.tile(i, j)
         zero_weight = self.dtype.type(self.zero_weight)

@@ -28,8 +28,8 @@ class TiledOperator(Operator):
         self.tile = tile
 
     @abstractmethod
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, float, float, float, float]:
-        """Overwrite tile (i, j) of X by its excess and return its sums of squares."""
+    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
+        """Overwrite tile (i, j) of X by its excess and return its sums."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
         excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True, tile=self.tile)
@@ -48,6 +48,8 @@ class TiledOperator(Operator):
             loss=loss,
             # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unknown.
             latent_norm_squared=self.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
+            active_zeros=sums.active,
+            alignment=sums.inner - w * sums.positive,
         )
 
     def warm_up(self) -> None:

@@ -23,12 +23,17 @@ from typing import Any
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import State, check_range, inner, objective, square_norm
 from symrelu.solvers.cubic import positive_root
+from symrelu.solvers.partial import partial_gradient, rise
 
 # The paper asks for D_psi(U, Y) <= (a - e) / (1 + step_size) D_psi(U_previous, U) with 1 > a > e > 0 and
 # shrinks b by 0.9 until it holds; a - e = 0.99 is our choice.
 _SAFEGUARD_CONSTANT = 0.99
 _SHRINK = 0.9
 _NEGLIGIBLE_MOMENTUM = 1e-12
+
+# An adaptive step grows a little after each success, and is halved when it was too long.
+_LENGTHEN = 1.1
+_SHORTEN = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,6 +45,8 @@ class AAPBState(State):
     extrapolated: Any  # Y
     partial_gradient: Any  # grad_Y F(W, Y)
     bregman_distance: float  # D_psi(U_previous, U) with the kernel of the previous step
+    step_size: float  # of the coming step
+    rise: float  # F(W, Y) - F(W, U)
 
 
 @dataclass(frozen=True)
@@ -52,9 +59,11 @@ class AAPB:
 
     Parameters
     ----------
-    step_size : float, default=1.0
+    step_size : float or "adaptive", default=1.0
         The paper's eta. The theory allows values up to 1. The paper's tables are reproduced by 10, which
         the theory does not cover: it runs away on some small or dense matrices, larger steps on most.
+        "adaptive" takes as long a step as the inequality behind the theory allows, tested after each step:
+        nothing has to be known, and nothing runs away.
     momentum : float, default=1.0
         The paper's beta, in [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
     safeguard : bool, default=False
@@ -72,31 +81,55 @@ class AAPB:
     AAPB(step_size=10.0, momentum=0.95, safeguard=False)
     """
 
-    step_size: float = 1.0
+    step_size: float | str = 1.0
     momentum: float = 1.0
     safeguard: bool = False
 
     def __post_init__(self) -> None:
-        check_range(self, "step_size", 0, math.inf, low_included=False)
+        if not isinstance(self.step_size, str):
+            check_range(self, "step_size", 0, math.inf, low_included=False)
+        elif self.step_size != "adaptive":
+            raise ValueError(
+                f"AAPB(step_size=...) must be a positive number or 'adaptive', got {self.step_size!r}."
+            )
         check_range(self, "momentum", 0, 1)
         if not isinstance(self.safeguard, bool):
             raise TypeError(f"AAPB(safeguard=...) must be True or False, got {self.safeguard!r}.")
 
     def init(self, op: Operator, U0: Any) -> AAPBState:
         """Evaluate at U0, which is also its own predecessor."""
-        return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0)
+        step_size = 1.0 if isinstance(self.step_size, str) else self.step_size
+        return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0, step_size=step_size)
 
     def step(self, op: Operator, state: State) -> AAPBState:
-        """Make one Bregman step and evaluate once."""
+        """Make one Bregman step and evaluate once; an adaptive step that was too long is made again."""
         assert isinstance(state, AAPBState)
+        eta = state.step_size
+        while True:
+            U = self._moved(op, state, eta)
+            next_step = eta * _LENGTHEN if isinstance(self.step_size, str) else eta
+            new = self._evaluate(op, U, state.U, state.iteration + 1, state.latent_norm, next_step)
+            # Up to 1 the theory promises the inequality; a fixed step is the user's responsibility.
+            if not isinstance(self.step_size, str) or eta <= 1 or _descends(op, state, new, eta):
+                return new
+            eta = max(1.0, eta * _SHORTEN)
+
+    def _moved(self, op: Operator, state: AAPBState, eta: float) -> Any:
+        """Return the minimum of alpha/2 ||U||^2 + <grad F(W, Y), U> + D_psi(U, Y) / eta."""
         Y = state.extrapolated
         factor = 6 * square_norm(op, Y) + 2 * state.latent_norm
-        G = factor * Y - self.step_size * state.partial_gradient
-        t = positive_root(op.alpha * self.step_size + 2 * state.latent_norm, math.sqrt(square_norm(op, G)))
-        return self._evaluate(op, G / t, state.U, state.iteration + 1, state.latent_norm)
+        G = factor * Y - eta * state.partial_gradient
+        t = positive_root(op.alpha * eta + 2 * state.latent_norm, math.sqrt(square_norm(op, G)))
+        return G / t
 
     def _evaluate(
-        self, op: Operator, U: Any, previous: Any, iteration: int, previous_latent_norm: float
+        self,
+        op: Operator,
+        U: Any,
+        previous: Any,
+        iteration: int,
+        previous_latent_norm: float,
+        step_size: float,
     ) -> AAPBState:
         """Choose the extrapolated point Y of the coming step and make the pass at U that it needs."""
         b = self.momentum * max(0, iteration - 1) / (iteration + 2)
@@ -107,14 +140,14 @@ class AAPB:
             # ||W|| at U is known only after the pass, so the pass serves every b.
             rank = U.shape[1]
             passed = op.residual_product(U, op.xp.concat([U, change], axis=1))
-            b = self._safeguarded(b, passed.latent_norm, uu, ud, dd, distance)
+            b = _safeguarded(b, step_size, passed.latent_norm, uu, ud, dd, distance)
             product = passed.product[:, :rank] + b * passed.product[:, rank:]
             Y = U + b * change
         else:
             Y = U + b * change if b > 0 else U
             passed = op.residual_product(U, Y)
             product = passed.product
-        gradient = _partial_gradient(op, U, Y, product)
+        gradient = partial_gradient(op, U, Y, product)
         return AAPBState(
             U=U,
             objective=objective(op, U, passed.latent_loss),
@@ -128,20 +161,38 @@ class AAPB:
             extrapolated=Y,
             partial_gradient=gradient,
             bregman_distance=distance,
+            step_size=step_size,
+            rise=rise(op, U, Y, product, passed.alignment),
         )
 
-    def _safeguarded(
-        self, b: float, latent_norm: float, uu: float, ud: float, dd: float, distance: float
-    ) -> float:
-        """Shrink b until D_psi(U, Y) is small against ``distance``; scalars suffice, as Y = U + b D."""
-        bound = _SAFEGUARD_CONSTANT / (1 + self.step_size) * distance
-        while b > _NEGLIGIBLE_MOMENTUM:
-            extrapolated_square = uu + 2 * b * ud + b * b * dd
-            p, q = -b * (ud + b * dd), b * b * dd
-            if bregman_distance(latent_norm, extrapolated_square, p, q) <= bound:
-                return b
-            b *= _SHRINK
-        return 0.0
+
+def _safeguarded(
+    b: float, step_size: float, latent_norm: float, uu: float, ud: float, dd: float, distance: float
+) -> float:
+    """Shrink b until D_psi(U, Y) is small against ``distance``; scalars suffice, as Y = U + b D."""
+    bound = _SAFEGUARD_CONSTANT / (1 + step_size) * distance
+    while b > _NEGLIGIBLE_MOMENTUM:
+        extrapolated_square = uu + 2 * b * ud + b * b * dd
+        p, q = -b * (ud + b * dd), b * b * dd
+        if bregman_distance(latent_norm, extrapolated_square, p, q) <= bound:
+            return b
+        b *= _SHRINK
+    return 0.0
+
+
+def _descends(op: Operator, old: AAPBState, new: AAPBState, eta: float) -> bool:
+    """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + D_psi(U+, Y) / eta.
+
+    This is what the proof needs of a step. The left side is below F(W, U+), and the pass that gave it is
+    the one that the next step needs.
+    """
+    Y = old.extrapolated
+    change = new.U - Y
+    distance = bregman_distance(
+        old.latent_norm, square_norm(op, Y), inner(op, Y, change), square_norm(op, change)
+    )
+    model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change) + distance / eta
+    return new.latent_loss <= model
 
 
 def bregman_distance(latent_norm: float, bb: float, p: float, q: float) -> float:
@@ -150,13 +201,3 @@ def bregman_distance(latent_norm: float, bb: float, p: float, q: float) -> float
     psi(A) - psi(B) - <grad psi(B), A - B> in this form does not cancel.
     """
     return (latent_norm + 3 * bb) * q + 1.5 * (2 * p + q) ** 2
-
-
-def _partial_gradient(op: Operator, U: Any, Y: Any, residual_product: Any) -> Any:
-    """Return grad_Y F(W, Y) = 2 [(Y*s) Y^T Y - W Y] * s, where W = (U*s) U^T + R(U) belongs to U.
-
-    Written with the difference E = Y - U: near a solution the two large products would cancel.
-    """
-    E, s = Y - U, op.signature
-    bracket = (E * s) @ (Y.T @ Y) + (U * s) @ (E.T @ Y) - residual_product
-    return 2 * bracket * s

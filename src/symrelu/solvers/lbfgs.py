@@ -1,0 +1,181 @@
+"""Limited-memory BFGS, preconditioned row by row.
+
+Where an entry of M is positive, or X is, the model is a least-squares problem in X; elsewhere it has no
+curvature at all. With V = U * s, the second derivative with respect to row i of U alone is about
+
+    2 (sum of v_j v_j^T over the support of row i and over its zeros with X > 0)  +  alpha,
+
+and the rows differ widely: one with few positive entries has hardly any curvature. The first part is formed
+for each row; the second is taken as the same share of V^T V in all rows. A damping is added to it, a multiple
+of what the support of an average row would give. It follows the line search, as Levenberg and Marquardt do: it
+falls while full steps are accepted.
+
+Where M is so dense that the matrices of all rows cost more than an evaluation, one matrix, 2 V^T V, serves all
+rows: they are then alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symrelu.operators.base import Operator
+from symrelu.solvers.base import State, inner, objective, square_norm
+from symrelu.solvers.line_search import cubic_minimum, majoriser
+
+_SUFFICIENT = 1e-4  # Armijo's constant
+_LEAST_CURVATURE = 1e-8  # <s, y> below this part of |s||y| says nothing
+_NEGLIGIBLE = 1e-10  # of the curvature: keeps the systems definite
+_FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3
+_RELAX, _TIGHTEN = 0.5, 4.0
+_ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
+_SHORTEST, _LONGEST, _SHORTENED = 0.05, 0.9, 0.2  # of an interpolated step; of one that cannot be
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LBFGSState(State):
+    """State of :class:`LBFGS`: the gradient, and the last steps with the changes of the gradient."""
+
+    gradient: Any
+    steps: Any  # (k, n, rank), the oldest first
+    changes: Any
+    damping: float
+    active_zeros: float
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Limited-memory BFGS with a preconditioner for each row. Never raises the objective.
+
+    A step costs one evaluation where the full step is accepted, as it nearly always is. Else a shorter one is
+    tried, and then the minimum of a quartic that lies above the objective, which cannot fail.
+
+    Parameters
+    ----------
+    memory : int, default=10
+        How many past steps are kept; each costs two arrays of the size of U.
+
+    Examples
+    --------
+    >>> from symrelu import LBFGS, decompose
+    >>> from symrelu.datasets import make_relu_gram
+    >>> M, _ = make_relu_gram(200, 5, random_state=0)
+    >>> decompose(M, 5, solver=LBFGS(), random_state=0).relative_error < 1e-4
+    True
+    """
+
+    memory: int = 10
+
+    def __post_init__(self) -> None:
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 1:
+            raise ValueError(f"LBFGS(memory=...) must be a positive integer, got {self.memory!r}.")
+
+    def init(self, op: Operator, U0: Any) -> LBFGSState:
+        """Evaluate at U0."""
+        nothing = op.xp.empty((0, *U0.shape), dtype=U0.dtype)
+        return _evaluate(op, U0, nothing, nothing, _FIRST_DAMPING)
+
+    def step(self, op: Operator, state: State) -> LBFGSState:
+        """Go along the direction, as far as the objective allows."""
+        assert isinstance(state, LBFGSState)
+        D = _direction(op, state)
+        slope = inner(op, state.gradient, D)
+        new = self._try(op, state, D, 1.0) if slope < 0 else None
+        damping = state.damping * _RELAX
+        if new is None or not _accepted(state, new, slope):
+            damping = state.damping * _TIGHTEN
+            if new is not None:
+                fall = state.objective - new.objective
+                t = cubic_minimum(fall, slope, inner(op, new.gradient, D))
+                t = t if _SHORTEST <= t <= _LONGEST else _SHORTENED
+                slope *= t
+                new = self._try(op, state, D, t)
+            if new is None or not _accepted(state, new, slope):
+                damping *= _TIGHTEN
+                new = self._fall_back(op, state, damping)
+        damping = min(max(damping, _LEAST_DAMPING), _LARGEST_DAMPING)
+        return self._remember(op, state, new, damping)
+
+    def _try(self, op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
+        return _evaluate(op, state.U + t * D, state.steps, state.changes, state.damping)
+
+    def _fall_back(self, op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
+        """Forget the past, and go to the minimum of the majoriser along the preconditioned gradient."""
+        forgetful = replace(state, steps=state.steps[:0], changes=state.changes[:0], damping=damping)
+        D = _direction(op, forgetful)
+        t = majoriser(op, state.U, state.gradient, D).first_minimum()
+        new = self._try(op, forgetful, D, t)
+        # Rounding may spoil even this, where nothing is left to gain.
+        return new if new.objective <= state.objective else forgetful
+
+    def _remember(self, op: Operator, old: LBFGSState, new: LBFGSState, damping: float) -> LBFGSState:
+        steps, changes = new.steps, new.changes
+        S, Y = new.U - old.U, new.gradient - old.gradient
+        if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
+            kept = max(0, steps.shape[0] + 1 - self.memory)
+            steps = op.xp.concat([steps[kept:], S[None]])
+            changes = op.xp.concat([changes[kept:], Y[None]])
+        return replace(new, steps=steps, changes=changes, damping=damping)
+
+
+def _evaluate(op: Operator, U: Any, steps: Any, changes: Any, damping: float) -> LBFGSState:
+    passed = op.residual_product(U, U)
+    gradient = op.alpha * U - 2 * passed.product * op.signature
+    return LBFGSState(
+        U=U,
+        objective=objective(op, U, passed.latent_loss),
+        gradient_norm=math.sqrt(square_norm(op, gradient)),
+        latent_loss=passed.latent_loss,
+        loss=passed.loss,
+        latent_norm=passed.latent_norm,
+        gradient=gradient,
+        steps=steps,
+        changes=changes,
+        damping=damping,
+        active_zeros=passed.active_zeros,
+    )
+
+
+def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
+    """Whether the objective fell by a part of what the slope promised (False for NaN)."""
+    return new.objective <= old.objective + _SUFFICIENT * slope
+
+
+def _direction(op: Operator, state: LBFGSState) -> Any:
+    """Return minus the gradient times the inverse of the approximate second derivative (two-loop recursion)."""
+    pairs = list(zip(state.steps, state.changes, strict=True))
+    Q, weights = state.gradient, []
+    for S, Y in reversed(pairs):
+        curvature = inner(op, S, Y)
+        weight = inner(op, S, Q) / curvature
+        Q = Q - weight * Y
+        weights.append((weight, curvature))
+    if pairs:
+        # The first approximation is right along the last change.
+        S, Y = pairs[-1]
+        D, preconditioned_Y = precondition(op, state, Q, Y)
+        D = D * (inner(op, S, Y) / inner(op, Y, preconditioned_Y))
+    else:
+        (D,) = precondition(op, state, Q)
+    for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
+        D = D + (weight - inner(op, Y, D) / curvature) * S
+    return -D
+
+
+def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
+    """Multiply arrays of the shape of U by the inverse of an approximate second derivative."""
+    V = state.U * op.signature
+    gram = V.T @ V
+    rank = V.shape[1]
+    size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
+    identity = op.xp.eye(rank, dtype=V.dtype)
+    small = (op.alpha / 2 + _NEGLIGIBLE * size) * identity
+    entries = op.support[1].shape[0]
+    if entries * rank > _ENTRIES_WORTH * op.n**2:
+        half = op.xp.linalg.solve(gram + small, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
+        return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))
+    share = (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
+    ridge = share * gram + small
+    half = op.solve_rows(V, ridge, op.xp.stack(arrays, axis=2)) / 2
+    return tuple(half[:, :, k] for k in range(len(arrays)))

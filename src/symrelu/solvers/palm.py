@@ -1,0 +1,112 @@
+"""PALM and iPALM: proximal alternating linearised minimisation, where the paper starts from.
+
+W is minimised exactly and U moved by a proximal gradient step,
+
+    Y      = U + b (U - U_previous),                b = momentum (k - 1) / (k + 2)
+    U_next = (L Y - grad_Y F(W, Y)) / (L + alpha).
+
+F(W, .) has degree four, so that its gradient has no Lipschitz constant: L is found by backtracking on the
+inequality that the proof needs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symrelu.operators.base import Operator
+from symrelu.solvers.base import State, check_range, inner, objective, square_norm
+from symrelu.solvers.partial import partial_gradient, rise
+
+# L falls a little after each success, and is doubled when it was too small.
+_RELAX = 0.9
+_TIGHTEN = 2.0
+# Where nothing is left to gain the inequality is lost in rounding, and L would grow for ever.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PALMState(State):
+    """State of :class:`PALM` before step ``iteration``."""
+
+    iteration: int
+    extrapolated: Any  # Y
+    partial_gradient: Any  # grad_Y F(W, Y)
+    rise: float  # F(W, Y) - F(W, U)
+    curvature: float  # L
+
+
+@dataclass(frozen=True)
+class PALM:
+    """Proximal alternating linearised minimisation; with momentum, its inertial form iPALM.
+
+    Without momentum the objective never rises.
+
+    Parameters
+    ----------
+    momentum : float, default=0.0
+        In [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
+
+    References
+    ----------
+    J. Bolte, S. Sabach, M. Teboulle, "Proximal alternating linearized minimization for nonconvex and nonsmooth
+    problems", Math. Program. 146, 2014. T. Pock, S. Sabach, "Inertial proximal alternating linearized
+    minimization (iPALM) for nonconvex and nonsmooth problems", SIAM J. Imaging Sci. 9, 2016.
+
+    Examples
+    --------
+    >>> from symrelu import PALM
+    >>> PALM(momentum=1)
+    PALM(momentum=1.0)
+    """
+
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_range(self, "momentum", 0, 1)
+
+    def init(self, op: Operator, U0: Any) -> PALMState:
+        """Evaluate at U0, which is also its own predecessor."""
+        state = self._evaluate(op, U0, U0, iteration=0, curvature=1.0)
+        # A bound of the second derivative of F(W, .) near U0.
+        return replace(state, curvature=6 * square_norm(op, U0) + 2 * state.latent_norm)
+
+    def step(self, op: Operator, state: State) -> PALMState:
+        """Make one proximal step and evaluate once; a step that was too long is made again."""
+        assert isinstance(state, PALMState)
+        L = state.curvature
+        while True:
+            U = (L * state.extrapolated - state.partial_gradient) / (L + op.alpha)
+            new = self._evaluate(op, U, state.U, state.iteration + 1, L * _RELAX)
+            if _descends(op, state, new, L) or not math.isfinite(L):
+                return new
+            L *= _TIGHTEN
+
+    def _evaluate(self, op: Operator, U: Any, previous: Any, iteration: int, curvature: float) -> PALMState:
+        b = self.momentum * max(0, iteration - 1) / (iteration + 2)
+        Y = U + b * (U - previous) if b > 0 else U
+        passed = op.residual_product(U, Y)
+        gradient = partial_gradient(op, U, Y, passed.product)
+        return PALMState(
+            U=U,
+            objective=objective(op, U, passed.latent_loss),
+            gradient_norm=math.sqrt(square_norm(op, gradient + op.alpha * Y)),
+            gradient_at_U=b == 0,
+            latent_loss=passed.latent_loss,
+            loss=passed.loss,
+            latent_norm=passed.latent_norm,
+            iteration=iteration,
+            extrapolated=Y,
+            partial_gradient=gradient,
+            rise=rise(op, U, Y, passed.product, passed.alignment),
+            curvature=curvature,
+        )
+
+
+def _descends(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
+    """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + L/2 ||U+ - Y||^2, up to rounding."""
+    change = new.U - old.extrapolated
+    model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change)
+    slack = _ROUNDING * (old.latent_loss + abs(old.rise))
+    return new.latent_loss <= model + L / 2 * square_norm(op, change) + slack

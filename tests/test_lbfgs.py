@@ -1,0 +1,131 @@
+"""L-BFGS: what it costs, what it promises, and what its preconditioner is."""
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PROBLEMS, factor, start
+from numpy.testing import assert_allclose
+
+from symrelu import LBFGS, Status, decompose
+from symrelu.datasets import make_relu_gram
+from symrelu.solvers.lbfgs import precondition
+
+
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_solve_rows(label, name, dtype):
+    problem = PROBLEMS[label].astype(dtype)
+    op, V = OPERATORS[name](problem), factor(problem, 4)
+    right = np.random.default_rng(0).standard_normal((problem.n, problem.rank, 2)).astype(dtype)
+    ridge = 0.1 * V.T @ V
+    solution = op.solve_rows(V, ridge, right)
+    assert solution.dtype == dtype
+    support = (problem.M > 0) & ~problem.unknown
+    for i in range(problem.n):
+        system = V[support[i]].T @ V[support[i]] + ridge
+        residual = system @ solution[i] - right[i]
+        assert np.abs(residual).max() <= (1e-10 if dtype == np.float64 else 1e-2)
+
+
+def test_solve_rows_in_chunks(monkeypatch):
+    problem = PROBLEMS["mask"]
+    op, V = OPERATORS["sparse"](problem), factor(problem, 4)
+    right = np.random.default_rng(0).standard_normal((problem.n, problem.rank, 1))
+    whole = op.solve_rows(V, V.T @ V, right)
+    monkeypatch.setattr("symrelu.operators.base._CHUNK_BYTES", 7 * 8 * problem.rank**2)
+    assert_allclose(op.solve_rows(V, V.T @ V, right), whole, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_support(name):
+    problem = PROBLEMS["everything"]
+    indptr, indices = OPERATORS[name](problem).support
+    support = np.zeros(problem.M.shape, bool)
+    support[np.repeat(np.arange(problem.n), np.diff(indptr)), indices] = True
+    assert (support == ((problem.M > 0) & ~problem.unknown)).all()
+
+
+def hessian_block(problem, U, row):
+    """Return the second derivative of the objective with respect to one row, off the changes of sign."""
+    s = problem.signature
+    V, X = U * s, (U * s) @ U.T
+    weight = np.where(problem.M > 0, 1.0, problem.zero_weight * (X > 0)) * ~problem.unknown
+    weight[row, row] = 0.0
+    return 2 * (V * weight[row][:, None]).T @ V + problem.alpha * np.eye(problem.rank)
+
+
+@pytest.mark.parametrize("label", ["plain", "mask", "signed"])
+def test_the_preconditioner_is_near_the_second_derivative_of_the_rows(label):
+    """Its inverse times the true block is near a multiple of the identity, in the mean over the rows."""
+    problem = PROBLEMS[label]
+    op, U = OPERATORS["sparse"](problem), start(problem)
+    state = LBFGS().init(op, U)
+    rank = problem.rank
+    conditions, plain = [], []
+    columns = [precondition(op, state, np.tile(np.eye(rank)[k], (problem.n, 1)))[0] for k in range(rank)]
+    inverse = np.stack(columns, axis=1)  # (n, k, rank)
+    for row in range(problem.n):
+        block = hessian_block(problem, U, row)
+        if np.linalg.cond(block) < 1e6:
+            conditions.append(np.log(np.linalg.cond(inverse[row] @ block)))
+            plain.append(np.log(np.linalg.cond(block)))
+    assert np.mean(conditions) < 0.7 * np.mean(plain)
+
+
+def test_dense_data_use_one_matrix_for_all_rows():
+    problem = PROBLEMS["dense data"]
+    op = OPERATORS["dense"](problem)
+    state = LBFGS().init(op, start(problem))
+    G = np.random.default_rng(0).standard_normal(state.U.shape)
+    V = state.U * problem.signature
+    assert_allclose(precondition(op, state, G)[0], np.linalg.solve(2 * V.T @ V, G.T).T, rtol=1e-6)
+
+
+def test_a_step_is_one_evaluation_where_it_is_accepted():
+    M, _ = make_relu_gram(100, 4, random_state=0)
+    solution = decompose(M, 4, solver=LBFGS(), random_state=0)
+    assert solution.status is Status.TOLERANCE
+    assert solution.n_evaluations <= 1.4 * (solution.n_iter + 1)
+    steps = np.diff(solution.history.evaluations)
+    assert np.median(steps) == 1
+    assert steps.max() <= 4
+
+
+def test_memory_is_kept():
+    problem = PROBLEMS["plain"]
+    op, solver = OPERATORS["sparse"](problem), LBFGS(memory=3)
+    state = solver.init(op, start(problem))
+    for k in range(8):
+        assert len(state.steps) == len(state.changes) <= min(k, 3)
+        state = solver.step(op, state)
+    assert state.steps.shape == (3, *state.U.shape)
+
+
+@pytest.mark.parametrize("memory", [0, -1, 1.5, True, "ten"])
+def test_memory_is_checked(memory):
+    with pytest.raises(ValueError, match=r"LBFGS\(memory=...\) must be a positive integer, got"):
+        LBFGS(memory=memory)
+
+
+def test_a_stationary_point_is_kept():
+    M, U = make_relu_gram(40, 3, random_state=0)
+    solution = decompose(M, 3, solver=LBFGS(), init=U, tol=0, gtol=0, ftol=0, max_iter=5)
+    assert solution.relative_error < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_signed_model_holds_what_the_paper_cannot(seed):
+    """p = .1 at rank 11: the paper's best is 1.2e-1 at rank 120."""
+    M, _ = make_relu_gram(500, 10, shift=0.1, random_state=seed)
+    solution = decompose(M, 11, n_negative=1, solver=LBFGS(), init="spectral", random_state=seed, max_iter=300)
+    assert solution.status is Status.TOLERANCE
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_identity_has_rank_three(seed):
+    """It is max(0, X) for X_ij = 1 - (i - j)^2, of rank 3 with one negative eigenvalue."""
+    solution = decompose(
+        np.eye(25), 3, n_negative=1, solver=LBFGS(), random_state=seed, tol=1e-3, gtol=0, ftol=0
+    )
+    assert solution.status is Status.TOLERANCE
+    assert solution.n_evaluations <= 1000

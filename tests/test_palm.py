@@ -1,0 +1,54 @@
+"""PALM against the formulas on full matrices."""
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PROBLEMS, start
+from numpy.linalg import norm
+from numpy.testing import assert_allclose
+
+from symrelu import AAPB, LBFGS, PALM, decompose
+from symrelu.datasets import make_relu_gram
+
+
+@pytest.mark.parametrize("momentum", [0.0, 1.0])
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_a_step_is_a_proximal_gradient_step(label, momentum):
+    problem = PROBLEMS[label]
+    op, s, solver = OPERATORS["sparse"](problem), problem.signature, PALM(momentum=momentum)
+    state = solver.init(op, start(problem))
+    previous = state.U
+    for k in range(12):
+        U = state.U
+        X, w = (U * s) @ U.T, problem.zero_weight
+        W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - w) * np.maximum(0, X))
+        W = np.where(problem.unknown, X, W)
+        Y = U + (momentum * (k - 1) / (k + 2) if k > 0 else 0.0) * (U - previous)
+        gradient = 2 * ((Y * s) @ (Y.T @ Y) - W @ Y) * s
+        assert_allclose(state.extrapolated, Y, atol=1e-12 * norm(U))
+        new = solver.step(op, state)
+        L = new.curvature / 0.9
+        assert_allclose(new.U, (L * Y - gradient) / (L + problem.alpha), atol=1e-9 * norm(U))
+
+        def F(A, W=W):
+            return 0.5 * norm(W - (A * s) @ A.T) ** 2
+
+        model = F(Y) - F(U) + np.sum(gradient * (new.U - Y)) + L / 2 * norm(new.U - Y) ** 2
+        assert new.latent_loss - state.latent_loss <= model + 1e-9 * norm(W) ** 2
+        previous, state = U, new
+
+
+def test_a_step_is_mostly_one_evaluation():
+    op = OPERATORS["sparse"](PROBLEMS["plain"])
+    state = PALM(momentum=1.0).init(op, start(PROBLEMS["plain"]))
+    for _ in range(200):
+        state = PALM(momentum=1.0).step(op, state)
+    assert op.evaluations < 1.3 * 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_solvers_agree_on_planted_problems(seed):
+    M, _ = make_relu_gram(60, 3, random_state=seed)
+    solvers = (AAPB(step_size="adaptive"), LBFGS(), PALM(momentum=1.0))
+    limits = {"tol": 0, "gtol": 1e-9, "ftol": 0, "max_iter": 20000}
+    objectives = [decompose(M, 3, solver=solver, random_state=seed, **limits).objective for solver in solvers]
+    assert np.ptp(objectives) <= 1e-8 * norm(M) ** 2
