@@ -243,7 +243,7 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     assert err.count("Not run.") == 6
     assert "set the environment variable SYMRELU_DATA" in err
     assert "digits" in out
-    assert "7 of 7 fits are stored" in out
+    assert "8 of 8 fits are stored" in out
     page = (output / "index.html").read_text(encoding="utf-8")
     assert page.count("Not run.") == 6
     assert f"symrelu reproduce real -o {output}" in page
@@ -252,7 +252,7 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     cell.write_text("{")
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
     assert code == 0
-    assert "6 of 7 fits were stored by an earlier run" in err
+    assert "7 of 8 fits were stored by an earlier run" in err
     assert f"Computed anew: {cell}: it cannot be read" in err
 
 
@@ -291,14 +291,14 @@ cli.main()
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "SYMRELU_DATA": ""}
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert result.returncode == 0, result.stderr
-    assert "7 of 7 fits are stored" in result.stdout
+    assert "8 of 8 fits are stored" in result.stdout
 
 
 def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
     monkeypatch.setattr(cli._CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
     code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
     assert code == 0
-    assert re.search(r"3/7 fits, \d+% of the work, left 0:00:\d\d", err)
+    assert re.search(r"3/8 fits, \d+% of the work, left 0:00:\d\d", err)
 
 
 def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
@@ -315,7 +315,7 @@ def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, caps
     assert (
         "Failed: digits, rank 2000, SymANLS, seed 0: ValueError: rank must be an integer from 1 to 1797" in err
     )
-    assert "0 of 7 fits are stored. 7 failed, see above." in out
+    assert "0 of 8 fits are stored. 8 failed, see above." in out
     assert (tmp_path / "index.html").exists()
 
 

@@ -522,7 +522,7 @@ def test_synthetic_has_the_papers_cells():
 def test_real_has_the_papers_cells():
     cases = tuple(SampleGraph(key, key, 100, "0" * 64) for key in paper.REAL_RANK)
     experiment = Real(cases, seeds=2)
-    assert len(set(experiment.cells())) == 7 * 7 * 2
+    assert len(set(experiment.cells())) == 7 * 8 * 2
     assert all(cell.limits.max_iter == 100 for cell in experiment.cells())
     printed = {
         (case.key, name): real.printed_value(case, method)

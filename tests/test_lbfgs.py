@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 
 from symrelu import LBFGS, Status, decompose
 from symrelu.datasets import make_relu_gram
+from symrelu.kernels.rows import row_grams
 from symrelu.solvers.lbfgs import precondition
 
 
@@ -129,3 +130,15 @@ def test_the_identity_has_rank_three(seed):
     )
     assert solution.status is Status.TOLERANCE
     assert solution.n_evaluations <= 1000
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "reference"])
+def test_warm_up_compiles_what_a_step_needs(name, dtype):
+    problem = PROBLEMS["plain"].astype(dtype)
+    op = OPERATORS[name](problem)
+    op.warm_up()
+    before = len(row_grams.signatures)
+    state = LBFGS().init(op, start(problem).astype(dtype))
+    LBFGS().step(op, state)
+    assert len(row_grams.signatures) == before

@@ -10,7 +10,7 @@ from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.decompose import decompose
 from symrelu.loop import Callback, Limits
 from symrelu.solution import Solution
-from symrelu.solvers import AAPB
+from symrelu.solvers import AAPB, LBFGS
 
 
 class Method(Hashable, Protocol):
@@ -35,13 +35,13 @@ class ReluFit:
     ----------
     name : str
         What to print; not part of what the fit is, as for every method.
-    solver : AAPB
+    solver : AAPB or LBFGS
     init : str
     alpha : float
     """
 
     name: str = field(repr=False, compare=False)
-    solver: AAPB
+    solver: AAPB | LBFGS
     init: str = "random"
     alpha: float = 0.0
 
@@ -60,7 +60,8 @@ class ReluFit:
 
     def cost(self, n: int, rank: int) -> float:
         """Return the size of a pass; the safeguard makes one of double width."""
-        return float(n) * n * (rank + 20) * (2 if self.solver.safeguard else 1)
+        double = isinstance(self.solver, AAPB) and self.solver.safeguard
+        return float(n) * n * (rank + 20) * (2 if double else 1)
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class EigenvalueBound:
 
 SYMANLS = SymmetricNMFFit("SymANLS", SymANLS())
 SYMHALS = SymmetricNMFFit("SymHALS", SymHALS())
+LBFGS_IMPUTED = ReluFit("LBFGS", LBFGS(), init="imputed")
 
 
 def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:

@@ -109,7 +109,7 @@ class Operator(ABC):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where M is positive and observed, as ``indptr`` and ``indices`` of the rows (CSR)."""
+        """Where M is positive and observed: ``indptr`` (int64) and ``indices`` (int32) of the rows (CSR)."""
         raise NotImplementedError(f"{type(self).__name__} does not tell its support.")
 
     def imputed_matmul(self, V: Any, fill: float) -> Any:

@@ -33,7 +33,7 @@ class ReferenceOperator(Operator):
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         rows, cols = np.nonzero(self._M > 0)
-        return np.searchsorted(rows, np.arange(self.n + 1)), cols
+        return np.searchsorted(rows, np.arange(self.n + 1)), cols.astype(np.int32)
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
         systems = [V[row > 0].T @ V[row > 0] + ridge for row in self._M]

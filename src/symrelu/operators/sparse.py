@@ -41,7 +41,7 @@ class SparseOperator(TiledOperator):
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._M.indptr, self._M.indices
+        return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
     def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
         rows, cols, values = self._support.tile(i, j)
