@@ -113,7 +113,11 @@ BAD_SETTINGS = {
     "start shape": ({"init": np.ones((3, 1))}, ValueError, r"init must have shape .* \(3, 2\), got \(3, 1\)"),
     "start NaN": ({"init": np.full((3, 2), np.nan)}, ValueError, "init must be finite"),
     "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must not be zero everywhere"),
-    "start text": ({"init": "svd"}, ValueError, "init must be one of 'random', 'uniform', 'spectral', 'imputed', got 'svd'"),
+    "start text": (
+        {"init": "svd"},
+        ValueError,
+        "init must be one of 'random', 'uniform', 'spectral', 'imputed', got 'svd'",
+    ),
     "start kind": ({"init": {"a": 1}}, TypeError, "init must be an array of real numbers, got dict of object"),
     "start complex": ({"init": np.ones((3, 2)) * 1j}, TypeError, "init must be .* real numbers, .* complex128"),
     "start strings": ({"init": [["1", "2"]] * 3}, TypeError, "init must be .* real numbers, got list of <U1"),
