@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PROBLEMS, factor, start
-from numpy.testing import assert_allclose
+from helpers import OPERATORS, PROBLEMS, Problem, factor, start
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
 
 from symrelu import LBFGS, Status, decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels.rows import row_grams
+from symrelu.kernels.rows import solve_rows
 from symrelu.solvers.lbfgs import precondition
 
 
@@ -28,13 +29,29 @@ def test_solve_rows(label, name, dtype):
         assert np.abs(residual).max() <= (1e-10 if dtype == np.float64 else 1e-2)
 
 
-def test_solve_rows_in_chunks(monkeypatch):
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_solve_rows_on_any_number_of_threads(threads):
     problem = PROBLEMS["mask"]
     op, V = OPERATORS["sparse"](problem), factor(problem, 4)
     right = np.random.default_rng(0).standard_normal((problem.n, problem.rank, 1))
-    whole = op.solve_rows(V, V.T @ V, right)
-    monkeypatch.setattr("symrelu.operators.base._CHUNK_BYTES", 7 * 8 * problem.rank**2)
-    assert_allclose(op.solve_rows(V, V.T @ V, right), whole, rtol=1e-12)
+    with threadpool_limits(1, user_api="blas"):
+        alone = op.solve_rows(V, V.T @ V, right)
+    with threadpool_limits(threads, user_api="blas"):
+        assert_array_equal(op.solve_rows(V, V.T @ V, right), alone)
+
+
+def test_solve_rows_of_every_length():
+    """Rows without an entry, with fewer than rank, and with all."""
+    M = np.where(np.add.outer(np.arange(12), np.arange(12)) < 11, 1.0, 0.0)
+    problem = Problem(M, np.zeros((12, 12), bool), np.ones(5))
+    assert {0, 1, 4, 5, 11} <= set(M.sum(axis=1).astype(int))
+    op, V = OPERATORS["sparse"](problem), factor(problem, 1)
+    right = np.random.default_rng(0).standard_normal((12, 5, 2))
+    ridge = 0.01 * V.T @ V
+    solution = op.solve_rows(V, ridge, right)
+    for i in range(12):
+        system = V[M[i] > 0].T @ V[M[i] > 0] + ridge
+        assert_allclose(solution[i], np.linalg.solve(system, right[i]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -138,7 +155,7 @@ def test_warm_up_compiles_what_a_step_needs(name, dtype):
     problem = PROBLEMS["plain"].astype(dtype)
     op = OPERATORS[name](problem)
     op.warm_up()
-    before = len(row_grams.signatures)
+    before = len(solve_rows.signatures)
     state = LBFGS().init(op, start(problem).astype(dtype))
     LBFGS().step(op, state)
-    assert len(row_grams.signatures) == before
+    assert len(solve_rows.signatures) == before

@@ -1,22 +1,94 @@
-"""Small matrices, one for each row of M."""
+"""A small linear system for each row of M.
+
+With the support S of row i and V_S the rows of V there, the system is (V_S^T V_S + ridge) x = b. Where the row
+has fewer entries than V has columns, Woodbury's identity makes it a system of the size of S:
+
+    x = z - T_S^T (I + V_S T_S^T)^-1 V_S z,        T = V ridge^-1,  z = ridge^-1 b.
+"""
 
 from __future__ import annotations
+
+import numpy as np
 
 from symrelu.kernels.jit import compiled
 
 
 @compiled
-def row_grams(indptr, indices, V, first_row, out):  # type: ignore[no-untyped-def]
-    """Set out[k] to the sum of v_j v_j^T over the columns j that row ``first_row + k`` has."""
+def solve_rows(indptr, indices, V, ridge, T, Z, right, out, first, last):  # type: ignore[no-untyped-def]
+    """Solve the systems of the rows from ``first`` to ``last``.
+
+    T is V ridge^-1. ``right[row]`` has one right side in each of its rows, and Z is ``right`` times ridge^-1.
+    The solutions go into ``out``.
+    """
     rank = V.shape[1]
-    for k in range(out.shape[0]):
-        gram = out[k]
-        gram[:] = 0
-        for p in range(indptr[first_row + k], indptr[first_row + k + 1]):
-            v = V[indices[p]]
+    columns = right.shape[1]
+    longest = 0
+    for i in range(first, last):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    side = min(longest, rank)
+    system = np.empty((side, side), V.dtype)
+    x = np.empty(side, V.dtype)
+    for i in range(first, last):
+        neighbours = indices[indptr[i] : indptr[i + 1]]
+        k = neighbours.size
+        if k < rank:
+            for a in range(k):
+                for b in range(a + 1):
+                    total = V.dtype.type(1 if a == b else 0)
+                    for c in range(rank):
+                        total += V[neighbours[a], c] * T[neighbours[b], c]
+                    system[a, b] = total
+            factorise(system, k)
+            for m in range(columns):
+                for a in range(k):
+                    total = V.dtype.type(0)
+                    for c in range(rank):
+                        total += V[neighbours[a], c] * Z[i, m, c]
+                    x[a] = total
+                substitute(system, x, k)
+                for c in range(rank):
+                    out[i, m, c] = Z[i, m, c]
+                for a in range(k):
+                    for c in range(rank):
+                        out[i, m, c] -= T[neighbours[a], c] * x[a]
+        else:
             for a in range(rank):
                 for b in range(a + 1):
-                    gram[a, b] += v[a] * v[b]
-        for a in range(rank):
-            for b in range(a):
-                gram[b, a] = gram[a, b]
+                    system[a, b] = ridge[a, b]
+            for p in range(k):
+                v = V[neighbours[p]]
+                for a in range(rank):
+                    for b in range(a + 1):
+                        system[a, b] += v[a] * v[b]
+            factorise(system, rank)
+            for m in range(columns):
+                x[:rank] = right[i, m]
+                substitute(system, x, rank)
+                out[i, m] = x[:rank]
+
+
+@compiled
+def factorise(A, n):  # type: ignore[no-untyped-def]
+    """Overwrite the lower triangle of the leading n x n part of A by its Cholesky factor."""
+    for j in range(n):
+        for k in range(j):
+            A[j, j] -= A[j, k] * A[j, k]
+        A[j, j] = np.sqrt(A[j, j])
+        for i in range(j + 1, n):
+            total = A[i, j]
+            for k in range(j):
+                total -= A[i, k] * A[j, k]
+            A[i, j] = total / A[j, j]
+
+
+@compiled
+def substitute(L, x, n):  # type: ignore[no-untyped-def]
+    """Overwrite x by the solution of L L^T y = x."""
+    for i in range(n):
+        for k in range(i):
+            x[i] -= L[i, k] * x[k]
+        x[i] /= L[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            x[i] -= L[k, i] * x[k]
+        x[i] /= L[i, i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.rows import row_grams
-
-# Small systems that solve_rows holds at once.
-_CHUNK_BYTES = 4e6
+from symrelu.kernels import tiles
+from symrelu.kernels.rows import solve_rows
+from symrelu.kernels.threads import allowed_threads, run_rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +137,21 @@ class Operator(ABC):
         solution : ndarray of shape (n, rank, columns)
         """
         indptr, indices = self.support
-        rank = V.shape[1]
-        chunk = max(1, int(_CHUNK_BYTES / (rank * rank * V.itemsize)))
-        grams = np.empty((min(chunk, self.n), rank, rank), V.dtype)
+        right = np.ascontiguousarray(right.transpose(0, 2, 1))
+        inverse = np.linalg.inv(ridge)
+        T, Z = V @ inverse, right @ inverse
         solution = np.empty_like(right)
-        for start in range(0, self.n, chunk):
-            part = slice(start, start + chunk)
-            systems = grams[: len(V[part])]
-            row_grams(indptr, indices, V, start, systems)
-            systems += ridge
-            solution[part] = np.linalg.solve(systems, right[part])
-        return solution
+        sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
+        workers = min(allowed_threads(), self.n) if sharing else 1
+        bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
+
+        def work(_: int, parts: Sequence[int]) -> None:
+            for part in parts:
+                first, last = bounds[part], bounds[part + 1]
+                solve_rows(indptr, indices, V, ridge, T, Z, right, solution, first, last)
+
+        run_rounds(lambda: [range(workers)], work, workers)
+        return solution.transpose(0, 2, 1)
 
     @abstractmethod
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:

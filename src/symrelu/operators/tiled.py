@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.rows import row_grams
+from symrelu.kernels.rows import solve_rows
 from symrelu.kernels.tiles import TILE, Sums, stream
 from symrelu.operators.base import Evaluation, Operator
 
@@ -56,5 +56,6 @@ class TiledOperator(Operator):
     def warm_up(self) -> None:
         side = min(self.tile, self.n)
         self._excess(np.zeros((side, side), self.dtype), 0, 0)
-        nothing = np.empty((0, 1, 1), self.dtype)
-        row_grams(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty((1, 1), self.dtype), 0, nothing)
+        one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
+        no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
+        solve_rows(*no_rows, one, one, one, empty, empty, empty, np.int64(0), np.int64(0))
