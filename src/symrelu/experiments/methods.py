@@ -10,7 +10,7 @@ from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.decompose import decompose
 from symrelu.loop import Callback, Limits
 from symrelu.solution import Solution
-from symrelu.solvers import AAPB, LBFGS
+from symrelu.solvers import AAPB, LBFGS, PALM
 
 
 class Method(Hashable, Protocol):
@@ -35,13 +35,13 @@ class ReluFit:
     ----------
     name : str
         What to print; not part of what the fit is, as for every method.
-    solver : AAPB or LBFGS
+    solver : AAPB, LBFGS or PALM
     init : str
     alpha : float
     """
 
     name: str = field(repr=False, compare=False)
-    solver: AAPB | LBFGS
+    solver: AAPB | LBFGS | PALM
     init: str = "random"
     alpha: float = 0.0
 

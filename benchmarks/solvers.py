@@ -1,0 +1,207 @@
+"""Evaluations and seconds that each solver and start needs for the error AAPB ends with.
+
+    python benchmarks/solvers.py [--problems synthetic digits real] [--seeds 3] [--threads 2] [--store FOLDER]
+
+For each problem and seed, AAPB with momentum 1 from the scaled random start makes 1000 iterations, or stops at
+1e-4: once at step 1, which the theory allows, and once at step 10, which comes close to the paper. The error it
+ends with is the target. Each candidate is then asked when it was there first. Figures are medians over the
+seeds of the ratio AAPB / candidate, in evaluations and in seconds; a start by eigenvectors is counted in the
+seconds, and its products with M, in units of a product with a whole factor, are shown beside the evaluations.
+Fits are stored as they end: a stopped run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from symrelu import AAPB, LBFGS, PALM
+from symrelu.experiments import Cell, CellResult, CellStore, Monitor, find_data_sets, paper, run_cells
+from symrelu.experiments.cases import Case, ReluGram, matrix_of
+from symrelu.experiments.environment import describe_environment
+from symrelu.experiments.methods import ReluFit
+from symrelu.experiments.real import DIGITS
+from symrelu.loop import Limits
+from symrelu.operators import as_operator
+from symrelu.start import start
+
+TOL = 1e-4
+BASELINES = {step: ReluFit(f"AAPB, step {step}", AAPB(step_size=float(step))) for step in (1, 10)}
+CANDIDATES = (
+    ReluFit("AAPB adaptive, random", AAPB(step_size="adaptive")),
+    ReluFit("AAPB adaptive, imputed", AAPB(step_size="adaptive"), init="imputed"),
+    ReluFit("iPALM, random", PALM(momentum=1.0)),
+    ReluFit("LBFGS, random", LBFGS()),
+    ReluFit("LBFGS, spectral", LBFGS(), init="spectral"),
+    ReluFit("LBFGS, imputed", LBFGS(), init="imputed"),
+)
+
+
+class Problem(NamedTuple):
+    """A matrix and a rank."""
+
+    case: Case
+    rank: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name}, r={self.rank}"
+
+
+def problems(kinds: Iterable[str]) -> list[Problem]:
+    """Return the problems of that kind; real data where they are found."""
+    found = []
+    for kind in kinds:
+        if kind == "tiny":
+            found.append(Problem(ReluGram(60, 3, 0.0), 3))
+        elif kind == "synthetic":
+            found += [Problem(ReluGram(n, planted, p), r) for n, planted, p, r in paper.SYNTHETIC_COLUMNS]
+        elif kind == "digits":
+            found.append(Problem(DIGITS, 20))
+        else:
+            cases, missing = find_data_sets()
+            print("\n".join(missing))
+            found += [Problem(case, paper.REAL_RANK[case.key]) for case in cases]
+    return found
+
+
+class Lines(Monitor):
+    """Say which fit ended, and how much is left."""
+
+    def begin(self, cells: int, stored: int, cost: float) -> None:
+        self.began, self.cost, self.spent = time.monotonic(), cost, 0.0
+
+    def advance(self, cost: float) -> None:
+        self.spent += cost
+
+    def ended(self, cell: Cell, result: object) -> None:
+        left = (time.monotonic() - self.began) * (self.cost / self.spent - 1) if self.spent else math.nan
+        what = f"{cell.case.name}, r={cell.rank}, {cell.method.name}, seed {cell.seed}"
+        print(f"{what}: {getattr(result, 'relative_error', result)}, {left:.0f} s left", flush=True)
+
+
+@cache
+def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]:
+    """Return seconds, and products with M in units of a product with a whole factor."""
+    if init == "random":
+        return 0.0, 0.0
+    op = as_operator(matrix_of(problem.case, seed), np.ones(problem.rank))
+    columns = 0
+    multiply = op.matmul
+
+    def counted(V: np.ndarray) -> np.ndarray:
+        nonlocal columns
+        columns += V.shape[1]
+        return multiply(V)
+
+    op.matmul = counted  # type: ignore[method-assign]
+    begin = time.perf_counter()
+    start(op, init, seed)
+    return time.perf_counter() - begin, columns / problem.rank
+
+
+def arrival(result: CellResult, target: float) -> int | None:
+    """Return the place in the curves where the error is first at most ``target``."""
+    there = np.flatnonzero(np.asarray(result.curves["relative_error"]) <= target * (1 + 1e-12))
+    return int(there[0]) if there.size else None
+
+
+def error_after(result: CellResult, evaluations: int) -> float:
+    """Return the lowest error within so many evaluations."""
+    within = np.asarray(result.curves["evaluations"]) <= evaluations
+    return float(np.min(np.asarray(result.curves["relative_error"])[within]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", nargs="+", default=["synthetic", "digits", "real"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--iterations", type=int, default=300, help="of the candidates")
+    parser.add_argument("--store", type=Path, default=Path("build/benchmarks/solvers"))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with threadpool_limits(limits=options.threads, user_api="blas"):
+        rows = measure(problems(options.problems), range(options.seeds), options.iterations, options.store)
+    print_rows(rows)
+    print(f"\n{describe_environment()}")
+    if options.json:
+        options.json.write_text(json.dumps({"environment": describe_environment(), "rows": rows}, indent=2))
+
+
+def measure(
+    found: list[Problem], seeds: Iterable[int], iterations: int, store: Path
+) -> list[dict[str, object]]:
+    """Return one row for each problem and candidate."""
+    long = Limits(tol=TOL, gtol=0.0, ftol=0.0, max_iter=1000)
+    short = Limits(tol=TOL, gtol=0.0, ftol=0.0, max_iter=iterations)
+
+    def cell(problem: Problem, method: ReluFit, seed: int) -> Cell:
+        return Cell(problem.case, problem.rank, method, seed, long if method in BASELINES.values() else short)
+
+    methods = (*BASELINES.values(), *CANDIDATES)
+    cells = [cell(problem, method, seed) for problem in found for seed in seeds for method in methods]
+    results = run_cells(cells, CellStore(store), monitor=Lines())
+    rows: list[dict[str, object]] = []
+    for problem in found:
+        for method in CANDIDATES:
+            row: dict[str, object] = {"problem": problem.name, "candidate": method.name}
+            runs = [results[cell(problem, method, seed)] for seed in seeds]
+            starts = [cost_of_start(problem, method.init, seed) for seed in seeds]
+            row["products"] = float(np.median([products for _, products in starts]))
+            row["error at 100"] = float(np.median([error_after(run, 100) for run in runs]))
+            row["error at 300"] = float(np.median([error_after(run, 300) for run in runs]))
+            for step, baseline in BASELINES.items():
+                in_evaluations, in_seconds = [], []
+                for seed, run, (seconds, _) in zip(seeds, runs, starts, strict=True):
+                    reference = results[cell(problem, baseline, seed)]
+                    target = max(TOL, reference.relative_error)
+                    mine, theirs = arrival(run, target), arrival(reference, target)
+                    assert theirs is not None
+                    if mine is None:
+                        in_evaluations.append(0.0)
+                        in_seconds.append(0.0)
+                        continue
+                    curves, theirs_curves = run.curves, reference.curves
+                    in_evaluations.append(theirs_curves["evaluations"][theirs] / curves["evaluations"][mine])
+                    in_seconds.append(theirs_curves["seconds"][theirs] / (curves["seconds"][mine] + seconds))
+                row[f"evaluations, step {step}"] = float(np.median(in_evaluations))
+                row[f"least, step {step}"] = float(np.min(in_evaluations))
+                row[f"seconds, step {step}"] = float(np.median(in_seconds))
+            rows.append(row)
+    return rows
+
+
+def print_rows(rows: list[dict[str, object]]) -> None:
+    """Print ratios as a Markdown table; 0 stands for a target that was not reached."""
+    numbers = [name for name in rows[0] if name not in ("problem", "candidate")]
+    print("| problem | candidate | " + " | ".join(numbers) + " |")
+    print("|---|---|" + "---:|" * len(numbers))
+    for row in rows:
+        cells = (f"{row[name]:.3g}" for name in numbers)
+        print(f"| {row['problem']} | {row['candidate']} | " + " | ".join(cells) + " |")
+    for candidate in dict.fromkeys(row["candidate"] for row in rows):
+        mine = [row for row in rows if row["candidate"] == candidate]
+        means = {
+            name: math.exp(np.mean([math.log(float(str(row[name])) or math.nan) for row in mine]))
+            if all(row[name] for row in mine)
+            else 0.0
+            for name in numbers
+            if "step" in name
+        }
+        print(
+            f"| geometric mean | {candidate} | | | | " + " | ".join(f"{m:.3g}" for m in means.values()) + " |"
+        )
+
+
+if __name__ == "__main__":
+    main()
