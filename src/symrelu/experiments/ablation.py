@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from symrelu.experiments import paper, real, synthetic
 from symrelu.experiments.cases import Case, ReluGram, SampleGraph
 from symrelu.experiments.cells import Cell, CellResult
-from symrelu.experiments.experiment import Experiment, Figure, Results
+from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ReluFit, aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
 from symrelu.loop import Limits
@@ -96,7 +96,7 @@ class Ablation(Experiment):
     ) -> list[CellResult]:
         case, rank, limits = problem
         cells = (Cell(case, rank, method, seed, limits) for seed in range(self.seeds))
-        return [results[cell] for cell in cells if cell in results]
+        return results_of(cells, results)
 
     def tables(self, results: Results) -> Sequence[Table]:
         """Return the errors and the evaluations."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +58,11 @@ class Experiment(ABC):
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the figures."""
+
+
+def results_of(cells: Iterable[Cell], results: Results) -> list[CellResult]:
+    """Return the results of those cells that have one."""
+    return [results[cell] for cell in cells if cell in results]
 
 
 def reproduce(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from symrelu.experiments import paper
 from symrelu.experiments.cases import Case, DigitsGraph, SampleGraph
 from symrelu.experiments.cells import Cell, CellResult
-from symrelu.experiments.experiment import Experiment, Figure, Results
+from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import MethodCurve, draw_methods
 from symrelu.experiments.methods import LBFGS_IMPUTED, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
 from symrelu.experiments.tables import Entry, Table, fixed
@@ -97,7 +97,7 @@ class Real(Experiment):
 
     def _results(self, results: Results, case: Case, rank: int, method: Method) -> list[CellResult]:
         cells = (self._cell(case, rank, method, seed) for seed in range(self.seeds))
-        return [results[cell] for cell in cells if cell in results]
+        return results_of(cells, results)
 
     def tables(self, results: Results) -> Sequence[Table]:
         """Return both errors, and the seconds."""

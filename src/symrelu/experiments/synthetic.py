@@ -10,7 +10,7 @@ import numpy as np
 from symrelu.experiments import paper
 from symrelu.experiments.cases import ReluGram
 from symrelu.experiments.cells import Cell, CellResult
-from symrelu.experiments.experiment import Experiment, Figure, Results
+from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import columns_of, draw_momenta
 from symrelu.experiments.methods import aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
@@ -125,7 +125,7 @@ class Synthetic(Experiment):
 
     def _results(self, results: Results, column: Column, momentum: float, setting: Setting) -> list[CellResult]:
         cells = (self._cell(column, momentum, setting, seed) for seed in self._seeds(setting))
-        return [results[cell] for cell in cells if cell in results]
+        return results_of(cells, results)
 
     def tables(self, results: Results) -> Sequence[Table]:
         """Return errors and iterations for each setting, and when the curves pass the paper's numbers."""

@@ -53,9 +53,10 @@ class AAPBState(State):
 class AAPB:
     """Accelerated alternating partial Bregman method (NSMD-AAPB).
 
-    One step costs one evaluation (two with the safeguard). With ``momentum=0`` it is the paper's APB and
-    never raises the objective for ``step_size <= 1``. The gradient norm it reports is that at the
-    extrapolated point, with the latent matrix of the current one: its pass gives no other.
+    One step costs one evaluation, two with the safeguard; an adaptive step that was too long costs another.
+    With ``momentum=0`` it is the paper's APB and never raises the objective for ``step_size <= 1``. The
+    gradient norm it reports is that at the extrapolated point, with the latent matrix of the current one: its
+    pass gives no other.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import inner, square_norm
 
-_NEWTON_STEPS = 60
+_BISECTIONS = 60
 
 
 class Quartic(NamedTuple):
@@ -32,10 +32,10 @@ class Quartic(NamedTuple):
                 return math.inf
         while self.slope(high / 2) > 0 and high > low:
             high /= 2
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.slope(middle) < 0 else (low, middle)
-        return high if low == 0 else low
+        return low or high
 
 
 def majoriser(op: Operator, U: Any, gradient: Any, D: Any) -> Quartic:
