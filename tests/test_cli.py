@@ -194,6 +194,8 @@ def test_ctrl_c_keeps_the_best_factor(tmp_path):
 import signal
 from symrelu import cli, decompose
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
+
 def interrupted(*arguments, callback, **settings):
     def press_ctrl_c(progress):
         callback(progress)
@@ -205,7 +207,7 @@ cli.decompose = interrupted
 cli.main()
 """
     command = [sys.executable, "-c", program, "fit", "m.npy", *options]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert result.returncode == 130, result.stderr
     assert "the fit was interrupted" in result.stdout
     solution = Solution.load(tmp_path / "fit.npz")
@@ -357,6 +359,7 @@ def press_ctrl_c():
     os.killpg(0, signal.SIGINT)
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
     synthetic.QUICK_COLUMNS = synthetic.paper.SYNTHETIC_COLUMNS[:1]
     synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=200)
     if sys.argv.pop() == "stop":
