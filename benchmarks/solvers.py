@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from symrelu import AAPB, LBFGS, PALM
+from symrelu import AAPB, LBFGS, PALM, Eigen
 from symrelu.experiments import Cell, CellResult, CellStore, Monitor, find_data_sets, paper, run_cells
 from symrelu.experiments.cases import Case, ReluGram, matrix_of
 from symrelu.experiments.environment import describe_environment
@@ -40,6 +40,8 @@ CANDIDATES = (
     ReluFit("AAPB adaptive, random", AAPB(step_size="adaptive")),
     ReluFit("AAPB adaptive, imputed", AAPB(step_size="adaptive"), init="imputed"),
     ReluFit("iPALM, random", PALM(momentum=1.0)),
+    ReluFit("Eigen, random", Eigen()),
+    ReluFit("Eigen, imputed", Eigen(), init="imputed"),
     ReluFit("LBFGS, random", LBFGS()),
     ReluFit("LBFGS, spectral", LBFGS(), init="spectral"),
     ReluFit("LBFGS, imputed", LBFGS(), init="imputed"),

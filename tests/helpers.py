@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator
-from symrelu.solvers import AAPB, LBFGS, PALM
+from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 PAPER_EXAMPLE = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
@@ -73,6 +73,8 @@ SOLVERS = {
     "AAPB, safeguarded": AAPB(safeguard=True),
     "AAPB, adaptive": AAPB(step_size="adaptive"),
     "APB, adaptive": AAPB(step_size="adaptive", momentum=0.0),
+    "Eigen": Eigen(),
+    "Eigen, three sweeps": Eigen(momentum=0.5, sweeps=3),
     "LBFGS": LBFGS(),
     "PALM": PALM(),
     "iPALM": PALM(momentum=1.0),

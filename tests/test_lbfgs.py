@@ -1,5 +1,7 @@
 """L-BFGS: what it costs, what it promises, and what its preconditioner is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, Problem, factor, start
@@ -77,7 +79,7 @@ def test_the_preconditioner_is_near_the_second_derivative_of_the_rows(label):
     """Its inverse times the true block is near a multiple of the identity, in the mean over the rows."""
     problem = PROBLEMS[label]
     op, U = OPERATORS["sparse"](problem), start(problem)
-    state = LBFGS().init(op, U)
+    state = replace(LBFGS().init(op, U), latent_loss=0.0)  # leaves out what stands for R
     rank = problem.rank
     conditions, plain = [], []
     columns = [precondition(op, state, np.tile(np.eye(rank)[k], (problem.n, 1)))[0] for k in range(rank)]
@@ -96,7 +98,18 @@ def test_dense_data_use_one_matrix_for_all_rows():
     state = LBFGS().init(op, start(problem))
     G = np.random.default_rng(0).standard_normal(state.U.shape)
     V = state.U * problem.signature
-    assert_allclose(precondition(op, state, G)[0], np.linalg.solve(2 * V.T @ V, G.T).T, rtol=1e-6)
+    residual = 2 * np.sqrt(2 * state.latent_loss / problem.n)
+    expected = np.linalg.solve(2 * (V.T @ V + residual * np.eye(problem.rank)), G.T).T
+    assert_allclose(precondition(op, state, G)[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [12, 30, 60])
+@pytest.mark.parametrize("init", ["random", "imputed"])
+def test_more_columns_than_needed(rank, init):
+    """They made V^T V nearly singular: without a ridge of the size of R a fit of rank n ended at 0.2."""
+    M, _ = make_relu_gram(60, 10, random_state=2)
+    solution = decompose(M, rank, solver=LBFGS(), init=init, random_state=0, gtol=0, max_iter=400)
+    assert solution.status is Status.TOLERANCE
 
 
 def test_a_step_is_one_evaluation_where_it_is_accepted():

@@ -4,7 +4,7 @@ from symrelu import baselines, datasets, graphs, metrics
 from symrelu.decompose import decompose
 from symrelu.estimators import SymReLU
 from symrelu.solution import History, Solution, Status
-from symrelu.solvers import AAPB, LBFGS, PALM
+from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 __version__ = "0.1.0"
 
@@ -12,6 +12,7 @@ __all__ = [
     "AAPB",
     "LBFGS",
     "PALM",
+    "Eigen",
     "History",
     "Solution",
     "Status",

@@ -19,6 +19,9 @@ Product = Callable[[np.ndarray], np.ndarray]
 # blocks are a saddle point: each lives on its own block, and no step leaves it.
 _SPECTRAL_NOISE = 1e-2
 
+# Relative, on the eigenvalues. A start needs no more digits: the noise is as large.
+_EIGEN_TOLERANCE = 1e-2
+
 
 def random_generator(random_state: Any) -> Any:
     """Return a generator with ``standard_normal`` from None, an integer, a Generator or a RandomState."""
@@ -160,7 +163,7 @@ def _eigsh(op: Operator, product: Product, k: int, rng: Any) -> tuple[np.ndarray
 
     M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
     try:
-        values, vectors = eigsh(M, k=k, which="LA", v0=rng.standard_normal(op.n), tol=1e-6)
+        values, vectors = eigsh(M, k=k, which="LA", v0=rng.standard_normal(op.n), tol=_EIGEN_TOLERANCE)
     except ArpackNoConvergence as unfinished:
         values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:

@@ -6,12 +6,13 @@ from typing import Any
 
 from symrelu.solvers.aapb import AAPB
 from symrelu.solvers.base import Solver, State
+from symrelu.solvers.eigen import Eigen
 from symrelu.solvers.lbfgs import LBFGS
 from symrelu.solvers.palm import PALM
 
-__all__ = ["AAPB", "LBFGS", "PALM", "SOLVERS", "Solver", "State", "get_solver"]
+__all__ = ["AAPB", "LBFGS", "PALM", "SOLVERS", "Eigen", "Solver", "State", "get_solver"]
 
-SOLVERS: dict[str, type[Any]] = {"aapb": AAPB, "lbfgs": LBFGS, "palm": PALM}
+SOLVERS: dict[str, type[Any]] = {"aapb": AAPB, "eigen": Eigen, "lbfgs": LBFGS, "palm": PALM}
 
 
 def get_solver(solver: Any) -> Solver:

@@ -10,6 +10,10 @@ for each row; the second is taken as the same share of V^T V in all rows. A damp
 of what the support of an average row would give. It follows the line search, as Levenberg and Marquardt do: it
 falls while full steps are accepted.
 
+All of this leaves out one part of the second derivative, -2 R. Where U has more columns than it needs, V^T V
+has eigenvalues far below those of R, and the step would be lost in noise. Their size is therefore added,
+guessed as if R were random: its largest eigenvalue is then 2 ||R|| / sqrt(n).
+
 Where M is so dense that the matrices of all rows cost more than an evaluation, one matrix, 2 V^T V, serves all
 rows: they are then alike.
 """
@@ -169,8 +173,8 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     gram = V.T @ V
     rank = V.shape[1]
     size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
-    identity = op.xp.eye(rank, dtype=V.dtype)
-    small = (op.alpha / 2 + _NEGLIGIBLE * size) * identity
+    left_out = 2 * math.sqrt(2 * state.latent_loss / op.n)
+    small = (op.alpha / 2 + left_out + _NEGLIGIBLE * size) * op.xp.eye(rank, dtype=V.dtype)
     entries = op.support[1].shape[0]
     if entries * rank > _ENTRIES_WORTH * op.n**2:
         half = op.xp.linalg.solve(gram + small, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
