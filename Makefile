@@ -52,6 +52,7 @@ reproduce: $(VENV)/.installed-cli,report
 	$(BIN)/symrelu reproduce synthetic --jobs $(JOBS) --output results/synthetic
 	$(BIN)/symrelu reproduce real --output results/real
 	$(BIN)/symrelu reproduce ablation --output results/ablation
+	$(BIN)/symrelu reproduce signed --output results/signed
 
 clean:
 	rm -rf $(VENV) build dist demo docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst

@@ -117,12 +117,6 @@ def arrival(result: CellResult, target: float) -> int | None:
     return int(there[0]) if there.size else None
 
 
-def error_after(result: CellResult, evaluations: int) -> float:
-    """Return the lowest error within so many evaluations."""
-    within = np.asarray(result.curves["evaluations"]) <= evaluations
-    return float(np.min(np.asarray(result.curves["relative_error"])[within]))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--problems", nargs="+", default=["synthetic", "digits", "real"])
@@ -160,8 +154,8 @@ def measure(
             runs = [results[cell(problem, method, seed)] for seed in seeds]
             starts = [cost_of_start(problem, method.init, seed) for seed in seeds]
             row["products"] = float(np.median([products for _, products in starts]))
-            row["error at 100"] = float(np.median([error_after(run, 100) for run in runs]))
-            row["error at 300"] = float(np.median([error_after(run, 300) for run in runs]))
+            row["error at 100"] = float(np.median([run.error_within(100) for run in runs]))
+            row["error at 300"] = float(np.median([run.error_within(300) for run in runs]))
             for step, baseline in BASELINES.items():
                 in_evaluations, in_seconds = [], []
                 for seed, run, (seconds, _) in zip(seeds, runs, starts, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,23 +120,23 @@ PROBLEMS = {
 
 
 @st.composite
-def problems(draw: Any, max_n: int = 24) -> Problem:
-    """Draw a problem of any density, mask, diagonal policy, signature and weights."""
+def problems(draw: Any, max_n: int = 24, max_rank: int = 6, scales: Any = None) -> Problem:
+    """Draw a problem of any density, mask, diagonal policy, signature, weights and scale."""
     n = draw(st.integers(1, max_n))
-    rank = draw(st.integers(1, min(n, 6)))
+    rank = draw(st.integers(1, min(n, max_rank)))
     problem = random_problem(
         draw(st.integers(0, 2**32 - 1)),
         n,
         rank,
-        density=draw(st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0])),
+        density=draw(st.floats(0.0, 1.0)),
         n_negative=draw(st.integers(0, rank)),
         masked=draw(st.sampled_from([0.0, 0.1, 0.6, 1.0])),
         ignore_diagonal=draw(st.booleans()),
         alpha=draw(st.sampled_from([0.0, 0.5])),
         zero_weight=draw(st.sampled_from([1.0, 0.5, 0.01])),
     )
-    scale = 4.0 ** draw(st.integers(-6, 6))
-    return Problem(problem.M * scale, problem.unknown, problem.signature, problem.alpha, problem.zero_weight)
+    scale = draw(scales) if scales is not None else 4.0 ** draw(st.integers(-6, 6))
+    return replace(problem, M=problem.M * scale, alpha=problem.alpha * scale)
 
 
 def factor(problem: Problem, seed: int = 0, columns: int | None = None) -> np.ndarray:

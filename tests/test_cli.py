@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from symrelu import Solution, Status, cli, decompose
+from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.experiments import real, synthetic
 
@@ -71,6 +71,8 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "0.1",
         "--init",
         "spectral",
+        "--solver",
+        "aapb",
         "--step-size",
         "3",
         "--momentum",
@@ -97,7 +99,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
     received.pop("callback")
     assert received == {
         "rank": 4,
-        "solver": cli.AAPB(step_size=3.0, momentum=0.5, safeguard=True),
+        "solver": AAPB(step_size=3.0, momentum=0.5, safeguard=True),
         "n_negative": 1,
         "diagonal": "ignore",
         "zero_weight": 0.5,
@@ -113,6 +115,45 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
 
 
 @pytest.mark.parametrize(
+    ("arguments", "solver"),
+    [
+        ([], LBFGS()),
+        (["--memory", "5"], LBFGS(memory=5)),
+        (["--solver", "eigen", "--sweeps", "2", "--momentum", "0.5"], Eigen(momentum=0.5, sweeps=2)),
+        (["--solver", "palm", "--momentum", "1"], PALM(momentum=1.0)),
+        (["--solver", "aapb", "--step-size", "adaptive"], AAPB(step_size="adaptive")),
+        (["--solver", "aapb", "--no-safeguard"], AAPB()),
+    ],
+)
+def test_solver_options(tmp_path, matrix_file, monkeypatch, capsys, arguments, solver):
+    output = tmp_path / "o.npz"
+    code, _, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output, "--max-iter", 2, *arguments
+    )
+    assert code == 0
+    assert Solution.load(output).solver == repr(solver)
+
+
+def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):
+    M, _ = make_relu_gram(100, 4, shift=0.1, random_state=0)
+    np.save(tmp_path / "m.npy", M)
+    code, out, _ = symrelu(
+        monkeypatch,
+        capsys,
+        "fit",
+        tmp_path / "m.npy",
+        "-r",
+        5,
+        "--n-negative",
+        "auto",
+        "-o",
+        tmp_path / "o.npz",
+    )
+    assert code == 0
+    assert "1 negative column" in out
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
@@ -120,8 +161,22 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
         (
-            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--momentum", "2"],
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--momentum", "2"],
             "AAPB(momentum=...) must be in [0, 1]",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--step-size", "10"],
+            "--step-size is no option of the solver 'lbfgs'. Leave it out, or pass --solver aapb.",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--step-size", "long"],
+            "AAPB(step_size=...) must be a positive number or 'adaptive', got 'long'",
+        ),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
+            "n_negative must be an integer from",
         ),
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),

@@ -8,14 +8,14 @@ import math
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symrelu import Status, metrics
+from symrelu import Status, decompose, metrics
 from symrelu.datasets import make_relu_gram, published
 from symrelu.experiments import (
     Ablation,
@@ -24,6 +24,7 @@ from symrelu.experiments import (
     CellStore,
     Monitor,
     Real,
+    Signed,
     Synthetic,
     cells,
     find_data_sets,
@@ -31,13 +32,14 @@ from symrelu.experiments import (
     real,
     reproduce,
     run_cells,
+    signed,
     synthetic,
 )
-from symrelu.experiments.cases import DigitsGraph, ReluGram, SampleGraph
+from symrelu.experiments.cases import DigitsGraph, PublishedGraph, ReluGram, SampleGraph
 from symrelu.experiments.cells import Failure, Refused
 from symrelu.experiments.experiment import Experiment, Figure, cells_to_csv
 from symrelu.experiments.figures import draw_momenta
-from symrelu.experiments.methods import SYMANLS, SYMHALS, EigenvalueBound, ReluFit, aapb
+from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, ModelFit, ReluFit, aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
 from symrelu.loop import Limits
 from symrelu.solvers import AAPB
@@ -511,10 +513,13 @@ def test_csv_of_cells(tmp_path):
 
 def test_synthetic_has_the_papers_cells():
     full, quick = Synthetic(seeds=3, beside=2).cells(), Synthetic(quick=True).cells()
-    assert len(set(full)) == 7 * 8 * (3 + 2 * 2)
-    assert len(quick) == 4 * 3 * 3
+    assert len(set(full)) == 7 * 8 * (3 + 2 * 2) + 3 * 8 * 2
+    assert len(quick) == 4 * 3 * 3 + 3 * 3
     assert set(quick) < set(full)
-    assert all(cell.limits.max_iter == 1000 and cell.limits.tol == 1e-4 for cell in full)
+    ours = [cell for cell in full if cell.method in OURS]
+    assert len(ours) == 3 * 8 * 2
+    assert all(cell.limits.max_iter == (300 if cell in ours else 1000) for cell in full)
+    assert all(cell.limits.tol == 1e-4 for cell in full)
     first = full[: 7 * 8 * 3]
     assert {(cell.method.solver.step_size, cell.method.init) for cell in first} == {(10.0, "uniform")}
 
@@ -522,7 +527,7 @@ def test_synthetic_has_the_papers_cells():
 def test_real_has_the_papers_cells():
     cases = tuple(SampleGraph(key, key, 100, "0" * 64) for key in paper.REAL_RANK)
     experiment = Real(cases, seeds=2)
-    assert len(set(experiment.cells())) == 7 * 8 * 2
+    assert len(set(experiment.cells())) == 7 * 10 * 2
     assert all(cell.limits.max_iter == 100 for cell in experiment.cells())
     printed = {
         (case.key, name): real.printed_value(case, method)
@@ -533,6 +538,58 @@ def test_real_has_the_papers_cells():
     assert printed["TDT2", "SymANLS"] == 0.48
     assert real.printed_value(cases[0], aapb(1.0)) is None
     assert real.printed_value(real.DIGITS, aapb(10.0)) is None
+
+
+def test_signed_judges_every_fit_by_hidden_pairs_too():
+    cases = (SampleGraph("ORL", "ORL", 100, "0" * 64), PublishedGraph("cora", 2708))
+    experiment = Signed(cases, seeds=2)
+    cells = experiment.cells()
+    assert len(set(cells)) == len(cells) == 3 * 3 * 2 * 2 + 3 * 4 * 2
+    shown = [cell for cell in cells if not cell.method.held_out]
+    assert [replace(cell.method, held_out=0.1) for cell in shown] == [
+        cell.method for cell in cells if cell.method.held_out
+    ]
+    assert {cell.case.name: cell.rank for cell in cells if not cell.case.random} == {
+        "ORL": 40,
+        "digits": 10,
+        "cora": 32,
+    }
+    assert Signed(quick=True).title == "The signed model (quick version)"
+
+
+def test_signed_tables_put_numbers_per_pair_and_hidden_pairs_beside_each_error():
+    experiment = Signed(quick=True)
+    result = CellResult.from_solution(CELL.fit())
+    results = {cell: replace(result, relative_error=k / 64) for k, cell in enumerate(experiment.cells())}
+    matrices, graphs, *evaluations = experiment.tables(results)
+    assert matrices.columns[0] == graphs.columns[0] == "numbers per pair"
+    assert graphs.columns[1::2] == tuple(model.name for model in signed.GRAPH_MODELS)
+    (row,) = graphs.rows
+    assert row[0] == "digits, n=1797, r=10"
+    assert row[1][0].value == pytest.approx(metrics.parameters_per_pair(DigitsGraph().load(0), 10))
+    assert [entry.value * 64 for entry in row[1][1:]] == list(range(18, 26))
+    assert all(entry.value == result.n_evaluations for table in evaluations for entry in table.rows[0][1])
+    assert experiment.figures(results) == []
+
+
+@pytest.mark.parametrize("n_negative", [1, "auto"])
+def test_a_fit_judged_by_hidden_pairs(n_negative):
+    model = ModelFit("signed", n_negative=n_negative, diagonal="ignore", held_out=0.2)
+    solution = Cell(SMALL, 4, model, 1, FEW).fit()
+    M, mask = SMALL.load(1), metrics.random_mask(30, 0.2, random_state=1)
+    same = decompose(M, 4, n_negative=n_negative, diagonal="ignore", mask=mask, random_state=1, **asdict(FEW))
+    np.testing.assert_array_equal(solution.U, same.U)
+    hidden = mask.toarray()
+    X = (same.U * same.signature) @ same.U.T
+    expected = np.linalg.norm((M - np.maximum(0, X))[hidden]) / np.linalg.norm(M[hidden])
+    assert solution.relative_error == pytest.approx(expected, rel=1e-10)
+
+
+def test_error_within_so_many_evaluations():
+    result = CellResult.from_solution(CELL.fit())
+    curves = {**result.curves, "evaluations": [1, 3, 4, 9], "relative_error": [0.9, 0.5, 0.6, 0.1]}
+    within = replace(result, curves=curves).error_within
+    assert [within(count) for count in (1, 2, 3, 8, 9, 100)] == [0.9, 0.9, 0.5, 0.5, 0.1, 0.1]
 
 
 def test_ablation_changes_one_setting_at_a_time():
@@ -561,7 +618,7 @@ def test_tables_put_the_paper_beside_step_10_only():
     experiment = Synthetic(seeds=3, beside=2)
     result = CellResult.from_solution(CELL.fit())
     tables = experiment.tables(dict.fromkeys(experiment.cells(), result))
-    assert [table.has_paper for table in tables] == [True, True] + [False] * 5
+    assert [table.has_paper for table in tables] == [True, True] + [False] * 7
     uniform, normal = (dict(table.rows)["0.4"][1] for table in tables[:2])
     assert (uniform.paper, uniform.count) == (1.5e-3, 3)
     assert (normal.paper, normal.count) == (1.5e-3, 2)

@@ -106,6 +106,7 @@ def test_public_names():
         "AAPB",
         "LBFGS",
         "PALM",
+        "Eigen",
         "History",
         "Solution",
         "Status",

@@ -144,24 +144,6 @@ def test_a_stationary_point_is_kept():
     assert solution.relative_error < 1e-12
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_signed_model_holds_what_the_paper_cannot(seed):
-    """p = .1 at rank 11: the paper's best is 1.2e-1 at rank 120."""
-    M, _ = make_relu_gram(500, 10, shift=0.1, random_state=seed)
-    solution = decompose(M, 11, n_negative=1, solver=LBFGS(), init="spectral", random_state=seed, max_iter=300)
-    assert solution.status is Status.TOLERANCE
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_identity_has_rank_three(seed):
-    """It is max(0, X) for X_ij = 1 - (i - j)^2, of rank 3 with one negative eigenvalue."""
-    solution = decompose(
-        np.eye(25), 3, n_negative=1, solver=LBFGS(), random_state=seed, tol=1e-3, gtol=0, ftol=0
-    )
-    assert solution.status is Status.TOLERANCE
-    assert solution.n_evaluations <= 1000
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "reference"])
 def test_warm_up_compiles_what_a_step_needs(name, dtype):

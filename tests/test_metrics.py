@@ -89,3 +89,18 @@ def test_clustering_accuracy():
     assert metrics.clustering_accuracy(truth, guess) >= accuracy_score(truth, guess)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         metrics.clustering_accuracy([0, 1], [0])
+
+
+@pytest.mark.parametrize("fraction", [0.1, 0.5])
+def test_a_random_mask_is_symmetric_and_of_the_size_asked_for(fraction):
+    mask = metrics.random_mask(300, fraction, random_state=0).toarray()
+    assert mask.dtype == bool
+    assert (mask == mask.T).all()
+    assert not mask.diagonal().any()
+    assert mask.mean() == pytest.approx(fraction, rel=0.05)
+    assert (metrics.random_mask(300, fraction, random_state=1).toarray() != mask).any()
+
+
+def test_a_random_mask_needs_a_fraction():
+    with pytest.raises(ValueError, match=r"fraction must be a number in \(0, 0.99\], got 0"):
+        metrics.random_mask(10, 0)

@@ -6,7 +6,7 @@ from helpers import OPERATORS, PROBLEMS, start
 from numpy.linalg import norm
 from numpy.testing import assert_allclose
 
-from symrelu import AAPB, LBFGS, PALM, decompose
+from symrelu import AAPB, LBFGS, PALM, Eigen, decompose
 from symrelu.datasets import make_relu_gram
 
 
@@ -48,7 +48,7 @@ def test_a_step_is_mostly_one_evaluation():
 @pytest.mark.parametrize("seed", range(3))
 def test_solvers_agree_on_planted_problems(seed):
     M, _ = make_relu_gram(60, 3, random_state=seed)
-    solvers = (AAPB(step_size="adaptive"), LBFGS(), PALM(momentum=1.0))
+    solvers = (AAPB(step_size="adaptive"), Eigen(), LBFGS(), PALM(momentum=1.0))
     limits = {"tol": 0, "gtol": 1e-9, "ftol": 0, "max_iter": 20000}
     objectives = [decompose(M, 3, solver=solver, random_state=seed, **limits).objective for solver in solvers]
     assert np.ptp(objectives) <= 1e-8 * norm(M) ** 2

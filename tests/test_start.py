@@ -7,11 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 
-from symrelu import LBFGS, decompose
+from symrelu import LBFGS, Status, decompose
 from symrelu import start as start_module
 from symrelu.datasets import make_relu_gram
 from symrelu.operators import as_operator
-from symrelu.start import random_generator, start
+from symrelu.start import count_negative, random_generator, start
 
 
 def operator(n=40, rank=5, n_negative=0, **settings):
@@ -159,6 +159,31 @@ def test_imputed_start_has_the_eigenvectors_of_the_imputed_matrix(rank):
     values, vectors = np.linalg.eigh(A)
     assert_close_up_to_sign(U[:, 0], vectors[:, -1] * np.sqrt(values[-1]), 0.02)
     assert_close_up_to_sign(U[:, -1], vectors[:, 0] * np.sqrt(-values[0]), 1e-4)
+
+
+@pytest.mark.parametrize(("shift", "rank", "expected"), [(0.0, 6, 0), (0.1, 7, 1), (0.1, 1, 0), (0.1, 60, 24)])
+def test_negative_columns_are_counted_by_the_eigenvalues(shift, rank, expected):
+    M, _ = make_relu_gram(120, 6, shift=shift, random_state=0)
+    op = as_operator(M, np.ones(rank))
+    values = np.linalg.eigvalsh(np.where(M > 0, M, -M[M > 0].mean()))
+    leading = values[np.argsort(-np.abs(values))[:rank]]
+    assert count_negative(op, 0) == min(int(np.sum(leading < 0)), rank - 1) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_data_choose_the_signature(seed):
+    M, _ = make_relu_gram(300, 6, shift=0.1, random_state=seed)
+    solution = decompose(M, 7, n_negative="auto", random_state=seed)
+    assert solution.n_negative == 1
+    assert solution.signature.tolist() == [1] * 6 + [-1]
+    assert solution.status is Status.TOLERANCE
+    same = decompose(M, 7, n_negative=1, random_state=seed)
+    assert_array_equal(solution.U, same.U)
+
+
+def test_counting_survives_arpack(monkeypatch):
+    monkeypatch.setattr(start_module, "eigsh", failing_eigsh(ArpackError(-9999)))
+    assert count_negative(operator(), 0) == 0
 
 
 def assert_close_up_to_sign(actual, expected, tolerance):

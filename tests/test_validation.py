@@ -102,7 +102,7 @@ BAD_SETTINGS = {
     "unknown solver": (
         {"solver": "newton"},
         ValueError,
-        "solver must be one of 'aapb', 'lbfgs', 'palm' or a solver instance, got 'newton'",
+        "solver must be one of 'aapb', 'eigen', 'lbfgs', 'palm' or a solver instance, got 'newton'",
     ),
     "solver class": (
         {"solver": AAPB},
@@ -134,7 +134,17 @@ BAD_SETTINGS = {
     "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
     "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
     "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),
-    "n_negative": ({"n_negative": 2}, ValueError, r"n_negative must be an integer from 0 to 1 \(rank - 1\)"),
+    "n_negative": (
+        {"n_negative": 2},
+        ValueError,
+        r"n_negative must be an integer from 0 to 1 \(rank - 1, since .* positive\) or 'auto', got 2",
+    ),
+    "n_negative word": (
+        {"n_negative": "some"},
+        ValueError,
+        "n_negative must be 'auto' or an integer, got 'some'",
+    ),
+    "n_negative kind": ({"n_negative": 1.0}, TypeError, "n_negative must be an integer .* or 'auto', got 1.0"),
     "mask shape": (
         {"mask": np.zeros((2, 2), bool)},
         ValueError,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,7 @@ except ImportError as missing:  # pragma: no cover
 
 import numpy as np
 
-from symrelu import AAPB, Solution, Status, decompose, metrics
+from symrelu import Solution, Status, decompose, metrics
 from symrelu.experiments import (
     Ablation,
     Cell,
@@ -30,18 +31,22 @@ from symrelu.experiments import (
     Experiment,
     Monitor,
     Real,
+    Signed,
     Synthetic,
     find_data_sets,
+    find_signed_data,
     reproduce,
 )
 from symrelu.experiments.ablation import SETS as ABLATION_SETS
-from symrelu.experiments.cases import SampleGraph
 from symrelu.experiments.cells import Failure, Refused
 from symrelu.experiments.paper import REAL_RANK
 from symrelu.experiments.real import QUICK_SETS
+from symrelu.experiments.signed import GRAPHS as SIGNED_GRAPHS
+from symrelu.experiments.signed import QUICK_SETS as SIGNED_QUICK
 from symrelu.experiments.tables import Table as ResultTable
 from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
+from symrelu.solvers import SOLVERS, get_solver
 from symrelu.validation import check_choice
 
 app = typer.Typer(
@@ -119,7 +124,8 @@ def demo(
     console.print(
         f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
         "the last column is the error on a tenth of the pairs, hidden from a second fit (zeros to the "
-        "eigendecomposition, which knows no unknown entries). All are judged by max(0, X)."
+        "eigendecomposition, which knows no unknown entries). All are judged by max(0, X). The negative column "
+        "lets the fit go through every pair, which is interpolation; shrunk by alpha it predicts better."
     )
     demonstration.draw_demo(result, output)
     console.print(f"Picture: {escape(str(output))}")
@@ -131,17 +137,24 @@ def fit(
     rank: Annotated[int, typer.Option("--rank", "-r", help="Columns of U.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
     plot: Annotated[Path | None, typer.Option(help="PNG file for the convergence curve.")] = None,
-    n_negative: Annotated[int, typer.Option(help="Columns that enter X with a minus sign.")] = 0,
+    n_negative: Annotated[str, typer.Option(help="Columns that enter X with a minus sign, or 'auto'.")] = "0",
     diagonal: Annotated[str, typer.Option(help="'fit', or 'ignore' to take it as unknown.")] = "fit",
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
     zero_weight: Annotated[float, typer.Option(help="Weight of the zeros, in (0, 1].")] = 1.0,
     alpha: Annotated[float, typer.Option(help="Tikhonov weight.")] = 0.0,
-    init: Annotated[str, typer.Option(help="'random', 'uniform', 'spectral' or 'imputed'.")] = "random",
-    step_size: Annotated[float, typer.Option(help="Step size of AAPB; the theory allows up to 1.")] = 1.0,
-    momentum: Annotated[float, typer.Option(help="Momentum of AAPB, in [0, 1].")] = 1.0,
-    safeguard: Annotated[bool, typer.Option(help="Keep the condition of the convergence theorem.")] = False,
+    init: Annotated[str, typer.Option(help="'imputed', 'random', 'spectral' or 'uniform'.")] = "imputed",
+    solver: Annotated[str, typer.Option(help="'lbfgs', 'eigen', 'aapb' or 'palm'.")] = "lbfgs",
+    step_size: Annotated[
+        str | None, typer.Option(help="Of aapb: a number (the theory allows up to 1) or 'adaptive'.")
+    ] = None,
+    momentum: Annotated[float | None, typer.Option(help="Of aapb, eigen and palm, in [0, 1].")] = None,
+    safeguard: Annotated[
+        bool | None, typer.Option(help="Of aapb: keep the condition of the convergence theorem.")
+    ] = None,
+    memory: Annotated[int | None, typer.Option(help="Of lbfgs: past steps that are kept.")] = None,
+    sweeps: Annotated[int | None, typer.Option(help="Of eigen: products with each W.")] = None,
     tol: Annotated[float, typer.Option(help="Stop at this relative error.")] = 1e-4,
-    gtol: Annotated[float, typer.Option(help="Stop at this scaled gradient.")] = 1e-6,
+    gtol: Annotated[float, typer.Option(help="Stop at this scaled gradient.")] = 1e-7,
     ftol: Annotated[float, typer.Option(help="Stop when the objective changes less than this.")] = 1e-8,
     max_iter: Annotated[int, typer.Option(help="Largest number of steps.")] = 1000,
     max_time: Annotated[float | None, typer.Option(help="Seconds the steps may take.")] = None,
@@ -149,16 +162,23 @@ def fit(
 ) -> None:
     """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
     _check_paths(file, mask, output, plot)
+    method = _solver(
+        solver,
+        step_size=None if step_size is None else _number_or_word(step_size),
+        momentum=momentum,
+        safeguard=safeguard,
+        memory=memory,
+        sweeps=sweeps,
+    )
     M = read_matrix(file)
     unknown = None if mask is None else _as_mask(read_matrix(mask))
-    solver = AAPB(step_size=step_size, momentum=momentum, safeguard=safeguard)
     try:
         with _progress(file.name, max_iter) as callback:
             solution = decompose(
                 M,
                 rank,
-                solver=solver,
-                n_negative=n_negative,
+                solver=method,
+                n_negative=_number_or_word(n_negative),
                 diagonal=diagonal,
                 mask=unknown,
                 zero_weight=zero_weight,
@@ -181,6 +201,29 @@ def fit(
     console.print(_summary(solution, output, plot))
     if solution.status is Status.INTERRUPTED:
         raise typer.Exit(_INTERRUPTED_CODE)
+
+
+def _solver(name: str, **given: Any) -> Any:
+    """Return the solver of that name with the options that were given, which must be its own."""
+    method = get_solver(name)
+    options = {option: value for option, value in given.items() if value is not None}
+    own = {field.name for field in fields(method)}  # type: ignore[arg-type]  # a solver is a dataclass
+    for option in options:
+        if option not in own:
+            others = [other for other, kind in SOLVERS.items() if option in {f.name for f in fields(kind)}]
+            raise ValueError(
+                f"--{option.replace('_', '-')} is no option of the solver {name!r}. "
+                f"Leave it out, or pass --solver {' or '.join(others)}."
+            )
+    return type(method)(**options)
+
+
+def _number_or_word(text: str) -> Any:
+    """Return an option that may be a number or a word."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _check_paths(file: Path, mask: Path | None, output: Path, plot: Path | None) -> None:
@@ -265,10 +308,10 @@ def reproduce_real(
     jobs: Jobs = 1,
     output: Output = None,
 ) -> None:
-    """Four methods on the paper's six data sets and the digits, and its second figure [1 seed]."""
+    """Nine methods on the paper's six data sets and the digits, and its second figure [1 seed]."""
     _refuse_with_quick(quick, only=only, seeds=seeds)
     names = tuple(only) if only else QUICK_SETS if quick else tuple(REAL_RANK)
-    cases, missing = _find_data_sets(data, names)
+    cases, missing = _find(find_data_sets, data, names)
     _reproduce(Real(cases, missing, seeds=seeds or 1), _folder(output, "real", quick), jobs)
 
 
@@ -282,9 +325,26 @@ def reproduce_ablation(
 ) -> None:
     """Step, start, alpha and safeguard changed one at a time from the paper's setting [3 seeds]."""
     _refuse_with_quick(quick, seeds=seeds)
-    cases, missing = _find_data_sets(data, ABLATION_SETS)
+    cases, missing = _find(find_data_sets, data, ABLATION_SETS)
     experiment = Ablation(cases, missing, seeds=1 if quick else seeds or 3, quick=quick)
     _reproduce(experiment, _folder(output, "ablation", quick), jobs)
+
+
+@reproduction.command("signed")
+def reproduce_signed(
+    only: Annotated[list[str] | None, typer.Option(help="A set or graph (repeatable) [default: all].")] = None,
+    data: DataHome = None,
+    seeds: Seeds = None,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    output: Output = None,
+) -> None:
+    """The signed model beside the paper's, with errors on pairs that the fit has not seen [5 seeds]."""
+    _refuse_with_quick(quick, only=only, seeds=seeds)
+    names = tuple(only) if only else SIGNED_QUICK if quick else (*REAL_RANK, *SIGNED_GRAPHS)
+    cases, missing = _find(find_signed_data, data, names, (*REAL_RANK, *SIGNED_GRAPHS))
+    experiment = Signed(cases, missing, seeds=seeds or 5, quick=quick)
+    _reproduce(experiment, _folder(output, "signed", quick), jobs)
 
 
 def _refuse_with_quick(quick: bool, **options: Any) -> None:
@@ -298,14 +358,18 @@ def _folder(output: Path | None, name: str, quick: bool) -> Path:
     return output or Path("reproduction", name + ("-quick" if quick else ""))
 
 
-def _find_data_sets(
-    data: Path | None, names: tuple[str, ...]
-) -> tuple[tuple[SampleGraph, ...], tuple[str, ...]]:
+def _find(
+    find: Callable[..., tuple[Any, tuple[str, ...]]],
+    data: Path | None,
+    names: tuple[str, ...],
+    known: tuple[str, ...] = tuple(REAL_RANK),
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the data that were found, and say what was not."""
     for name in names:
-        check_choice("--only", name, tuple(REAL_RANK))
+        check_choice("--only", name, known)
     if data is not None and not data.is_dir():
         raise FileNotFoundError(f"The data directory {data} does not exist.")
-    cases, missing = find_data_sets(None if data is None else str(data), names)
+    cases, missing = find(None if data is None else str(data), names)
     for sentence in missing:
         errors.print(f"[yellow]Not run.[/] {escape(sentence)}", soft_wrap=True)
     return cases, missing

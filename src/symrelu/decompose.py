@@ -14,7 +14,7 @@ from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
-from symrelu.start import check_init, random_generator, start
+from symrelu.start import check_init, count_negative, random_generator, start
 from symrelu.validation import (
     check_callback,
     check_choice,
@@ -32,15 +32,15 @@ def decompose(
     M: Any,
     rank: int,
     *,
-    solver: Any = "aapb",
-    n_negative: int = 0,
+    solver: Any = "lbfgs",
+    n_negative: int | str = 0,
     diagonal: str = "fit",
     mask: Any | None = None,
     zero_weight: float = 1.0,
     alpha: float = 0.0,
-    init: Any = "random",
+    init: Any = "imputed",
     tol: float = 1e-4,
-    gtol: float = 1e-6,
+    gtol: float = 1e-7,
     ftol: float = 1e-8,
     max_iter: int = 1000,
     max_time: float | None = None,
@@ -65,10 +65,11 @@ def decompose(
         Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32.
     rank : int
         Number of columns of U, from 1 to n.
-    solver : str or Solver, default="aapb"
-        A name or an instance such as ``AAPB(step_size=10)``.
-    n_negative : int, default=0
-        How many columns enter X with a minus sign. 0 is the paper's model.
+    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
+        A name, or an instance such as ``AAPB(step_size=10)``.
+    n_negative : int or "auto", default=0
+        How many columns enter X with a minus sign. 0 is the paper's model. "auto" counts the negative ones
+        among the leading eigenvalues of M with a negative number in place of its zeros.
     diagonal : {"fit", "ignore"}, default="fit"
         "ignore" takes the diagonal of M as unknown: no U U^T can fit the zero diagonal of a graph.
     mask : sparse or dense bool matrix of shape (n, n), optional
@@ -77,14 +78,13 @@ def decompose(
         Weight in (0, 1] of the zeros of M.
     alpha : float, default=0.0
         Tikhonov weight (the paper's lambda).
-    init : {"random", "uniform", "spectral", "imputed"} or array of shape (n, rank), default="random"
-        Starting factor. "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1);
-        "spectral" takes the leading eigenvectors of M, "imputed" those of M with a negative number in place
-        of its zeros (at a rank of n / 2 or more, where U is as large as M, by a dense
-        eigendecomposition).
+    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, rank), default="imputed"
+        Starting factor. "imputed" takes the leading eigenvectors of M with a negative number in place of its
+        zeros, "spectral" those of M (at a rank of n / 2 or more, where U is as large as M, by a dense
+        eigendecomposition); "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1).
     tol : float, default=1e-4
         Stop when relative_error <= tol. 0 switches this test off, as for the next two.
-    gtol : float, default=1e-6
+    gtol : float, default=1e-7
         Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.
     ftol : float, default=1e-8
         Stop when the objective changed by at most ftol times itself over the last 20 iterations.
@@ -128,7 +128,7 @@ def decompose(
     n = M.shape[0]
     mask = check_mask(mask, n)
     rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
-    signature = _signature(rank, n_negative)
+    n_negative = _check_n_negative(n_negative, rank)
     init = check_init(init, n, rank, M.dtype)
     random_generator(random_state)
 
@@ -139,7 +139,7 @@ def decompose(
     with single_threaded_blas():  # the passes have threads of their own
         op = as_operator(
             scaled(M, exponent),
-            signature,
+            _signature(rank, 0 if isinstance(n_negative, str) else n_negative),
             alpha=scaled_alpha,
             zero_weight=zero_weight,
             diagonal=diagonal,
@@ -150,14 +150,22 @@ def decompose(
             raise ValueError(
                 "M must have a positive entry that is observed, but mask and diagonal hide them all."
             )
+        if isinstance(n_negative, str):
+            op = op.with_signature(_signature(rank, count_negative(op, random_state)))
         U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
         solution = run(op, solver, U0, limits, callback=callback, exponent=exponent)
     return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))
 
 
-def _signature(rank: int, n_negative: Any) -> np.ndarray:
+def _check_n_negative(n_negative: Any, rank: int) -> Any:
+    if isinstance(n_negative, str):
+        return check_choice("n_negative", n_negative, ("auto",), "an integer")
+    note = " (rank - 1, since one column at least must be positive) or 'auto'"
+    return check_integer("n_negative", n_negative, 0, rank - 1, note)
+
+
+def _signature(rank: int, n_negative: int) -> np.ndarray:
     """Return the signs of the columns, the negative ones last."""
-    check_integer("n_negative", n_negative, 0, rank - 1, note=" (rank - 1)")
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 

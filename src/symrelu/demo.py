@@ -15,16 +15,16 @@ from symrelu.decompose import decompose
 from symrelu.loop import Callback
 from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices, save_figure
 from symrelu.solution import Solution
-from symrelu.solvers import AAPB
 
 RANK = 20
-ITERATIONS = 300
+ITERATIONS = 100
 HELD_OUT = 0.1
 BINS = 150
 
 MODELS: dict[str, dict[str, Any]] = {
     "max(0, U Uᵀ), the paper's model": {},
     "one negative column, no diagonal": {"n_negative": 1, "diagonal": "ignore"},
+    "the same, shrunk (alpha = 0.05)": {"n_negative": 1, "diagonal": "ignore", "alpha": 0.05},
 }
 
 
@@ -51,13 +51,13 @@ def fits() -> int:
 
 
 def run_demo(callback: Callback | None = None) -> Demo:
-    """Fit the digits graph by two models and compare them with the eigendecomposition.
+    """Fit the digits graph by three models and compare them with the eigendecomposition.
 
     Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it. All are
     judged by max(0, X). The eigendecomposition knows no unknown entries: hidden pairs are zeros to it.
     """
     M, labels = load_digits_graph()
-    mask = _random_pairs(M.shape[0], HELD_OUT, np.random.default_rng(0))
+    mask = metrics.random_mask(M.shape[0], HELD_OUT, random_state=0)
     seen = sparse.csr_array(M - M.multiply(mask))
     eigen, eigen_of_seen = truncated_eigen(M, RANK), truncated_eigen(seen, RANK)
     rows = [
@@ -77,41 +77,23 @@ def run_demo(callback: Callback | None = None) -> Demo:
 
 
 def _fit(M: Any, callback: Callback | None, **model: Any) -> Solution:
-    return decompose(
-        M,
-        RANK,
-        solver=AAPB(step_size=10),
-        init="spectral",
-        max_iter=ITERATIONS,
-        random_state=0,
-        callback=callback,
-        **model,
-    )
-
-
-def _random_pairs(n: int, fraction: float, rng: np.random.Generator) -> Any:
-    """Return a symmetric boolean matrix with about that fraction of the off-diagonal pairs."""
-    count = rng.binomial(n * (n - 1) // 2, fraction)
-    i, j = rng.integers(0, n, (2, count))
-    i, j = i[i != j], j[i != j]
-    pairs = sparse.csr_array((np.ones(len(i), dtype=bool), (i, j)), shape=(n, n))
-    return sparse.csr_array(pairs + pairs.T, dtype=bool)
+    return decompose(M, RANK, max_iter=ITERATIONS, random_state=0, callback=callback, **model)
 
 
 def draw_demo(demo: Demo, path: Path) -> None:
-    """Draw M, both fits and the error curves; nodes are sorted by digit."""
+    """Draw M, the fits and the error curves; nodes are sorted by digit."""
     order = np.argsort(demo.labels, kind="stable")
     matrices = {"M: graph of 1797 digits": binned(demo.M, order, BINS)}
     for name, solution in demo.solutions.items():
         matrices[name] = binned_gram(solution, order, BINS)
-    figure = new_figure(figsize=(15.5, 4.2))
-    axes = figure.subplots(1, 4, width_ratios=[1, 1, 1, 1.1])
-    image = plot_matrices(matrices, axes[:3])
-    figure.colorbar(image, ax=axes[:3], shrink=0.85, pad=0.01, label="mean similarity in a cell")
-    plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, axes[3])
+    figure = new_figure(figsize=(18.5, 4.2))
+    *squares, curves = figure.subplots(1, 5, width_ratios=[1, 1, 1, 1, 1.2])
+    image = plot_matrices(matrices, squares)
+    figure.colorbar(image, ax=squares, shrink=0.85, pad=0.01, label="mean similarity in a cell")
+    plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, curves)
     eigen = demo.rows[0]
-    axes[3].axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
-    axes[3].legend(frameon=False, fontsize=8)
-    axes[3].set_title(f"rank {RANK}")
+    curves.axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
+    curves.legend(frameon=False, fontsize=8)
+    curves.set_title(f"rank {RANK}")
     figure.get_layout_engine().set(wspace=0.06)
     save_figure(figure, path, dpi=110)

@@ -24,24 +24,24 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : int, default=8
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`).
-    n_negative : int, default=0
-        How many columns enter X = (U * signature) U^T with a minus sign.
+    n_negative : int or "auto", default=0
+        How many columns enter X = (U * signature) U^T with a minus sign. "auto" lets the data choose.
     diagonal : {"fit", "ignore"}, default="fit"
         Whether the diagonal of M is data or unknown.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
         Whether ``fit`` gets the similarity matrix itself, or samples x features of which
         :func:`~symrelu.graphs.self_tuning_graph` makes one.
-    solver : str or Solver, default="aapb"
-        A name or an instance such as ``AAPB(step_size=10)``.
+    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
+        A name, or an instance such as ``AAPB(step_size=10)``.
     alpha : float, default=0.0
         Tikhonov weight.
     zero_weight : float, default=1.0
         Weight in (0, 1] of the zeros of M.
-    init : {"random", "uniform", "spectral", "imputed"} or array of shape (n, n_components), default="random"
+    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="imputed"
         Starting factor.
     tol : float, default=1e-4
         Stop when the relative error is at most this.
-    gtol : float, default=1e-6
+    gtol : float, default=1e-7
         Stop when the scaled gradient is at most this.
     ftol : float, default=1e-8
         Stop when the objective changes by at most this part of itself over 20 iterations.
@@ -96,15 +96,15 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         n_components: int = 8,
         *,
-        n_negative: int = 0,
+        n_negative: int | str = 0,
         diagonal: str = "fit",
         affinity: str = "precomputed",
-        solver: Any = "aapb",
+        solver: Any = "lbfgs",
         alpha: float = 0.0,
         zero_weight: float = 1.0,
-        init: Any = "random",
+        init: Any = "imputed",
         tol: float = 1e-4,
-        gtol: float = 1e-6,
+        gtol: float = 1e-7,
         ftol: float = 1e-8,
         max_iter: int = 1000,
         max_time: float | None = None,

@@ -41,7 +41,7 @@ class Limits:
     """
 
     tol: float = 1e-4
-    gtol: float = 1e-6
+    gtol: float = 1e-7
     ftol: float = 1e-8
     max_iter: int = 1000
     max_time: float | None = None

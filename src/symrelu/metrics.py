@@ -15,7 +15,9 @@ from symrelu.operators import Operator, as_operator
 from symrelu.validation import (
     check_choice,
     check_factor,
+    check_integer,
     check_mask,
+    check_number,
     check_similarity,
     scale_exponent,
     scaled,
@@ -117,6 +119,39 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
         wrong += float(np.sum((truth - np.maximum(0, X)) ** 2, dtype=np.float64))
         total += float(np.sum(truth**2))
     return math.sqrt(wrong / total) if total else math.inf
+
+
+def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
+    """Return a symmetric boolean matrix that hides about a fraction of the pairs, for a held-out error.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    fraction : float
+        Part of the pairs that is hidden, in (0, 0.99]; the diagonal is not.
+    random_state : None, int or Generator
+
+    Returns
+    -------
+    mask : csr_array of bool of shape (n, n)
+
+    Examples
+    --------
+    >>> from symrelu.metrics import random_mask
+    >>> mask = random_mask(100, 0.1, random_state=0)
+    >>> mask.shape, round(mask.nnz / 100**2, 2)
+    ((100, 100), 0.1)
+    """
+    check_integer("n", n, 1)
+    check_number("fraction", fraction, 0, 0.99, low_included=False)
+    rng = np.random.default_rng(random_state)
+    # So many draws with repetition hit that fraction of the pairs, in the mean; some fall on the diagonal.
+    count = rng.poisson(-math.log(1 - fraction) * n * n / 2)
+    i, j = rng.integers(0, n, (2, count))
+    i, j = i[i != j], j[i != j]
+    pairs = sparse.csr_array((np.ones(len(i), dtype=bool), (i, j)), shape=(n, n))
+    return sparse.csr_array(pairs + pairs.T, dtype=bool)
 
 
 def parameters_per_pair(M: Any, rank: int) -> float:

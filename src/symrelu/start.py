@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,25 +105,33 @@ def imputed_start(op: Operator, rng: Any) -> np.ndarray:
     positive sign, those of the lowest for the others. It is M plus a sparse matrix plus a constant, and is
     never formed.
     """
-    entries = max(1, len(op.support[1]))
-    total = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64))
-    fill = -total / entries
-
-    def product(V: np.ndarray) -> np.ndarray:
-        return op.imputed_matmul(V, fill)
-
-    U0 = _from_eigenpairs(op, product, rng)
+    imputed = _imputed(op)
+    U0 = _from_eigenpairs(op, imputed, rng)
     negative = np.flatnonzero(op.signature < 0)
     if negative.size:
-
-        def minus(V: np.ndarray) -> np.ndarray:
-            return -product(V)
-
-        values, vectors = _leading_eigenpairs(op, minus, negative.size, rng)
+        values, vectors = _leading_eigenpairs(op, lambda V: -imputed(V), negative.size, rng)
         usable = values > np.finfo(op.dtype).eps * op.norm
         kept = negative[: int(np.sum(usable))]
         U0[:, kept] = vectors[:, usable] * np.sqrt(values[usable])
     return U0
+
+
+def count_negative(op: Operator, random_state: Any = None) -> int:
+    """Return how many of the columns of a factor should be negative: what ``n_negative="auto"`` means.
+
+    It is the number of negative ones among the eigenvalues of largest magnitude, one for each column, of M with
+    a negative number in place of its zeros. At least one column stays positive.
+    """
+    rng = random_generator(_own_stream(random_state))
+    values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)
+    return min(int(np.sum(values < 0)), op.rank - 1)
+
+
+def _imputed(op: Operator) -> Product:
+    """Return the product with M whose zeros are minus the mean of its positive entries."""
+    entries = max(1, len(op.support[1]))
+    total = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64))
+    return partial(op.imputed_matmul, fill=-total / entries)
 
 
 def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
@@ -143,7 +152,9 @@ def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
     return U0
 
 
-def _leading_eigenpairs(op: Operator, product: Product, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+def _leading_eigenpairs(
+    op: Operator, product: Product, k: int, rng: Any, *, by_magnitude: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Return up to k of the largest eigenvalues, falling, with their eigenvectors."""
     if k == 0:
         return np.empty(0), np.empty((op.n, 0))
@@ -151,19 +162,19 @@ def _leading_eigenpairs(op: Operator, product: Product, k: int, rng: Any) -> tup
         # A factor of this rank is itself half as large as M, and ARPACK needs k well below n.
         values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
     else:
-        values, vectors = _eigsh(op, product, k, rng)
-    order = np.argsort(-values, kind="stable")[:k]
+        values, vectors = _eigsh(op, product, k, rng, "LM" if by_magnitude else "LA")
+    order = np.argsort(-np.abs(values) if by_magnitude else -values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 
-def _eigsh(op: Operator, product: Product, k: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+def _eigsh(op: Operator, product: Product, k: int, rng: Any, which: str) -> tuple[np.ndarray, np.ndarray]:
     def multiply(v: np.ndarray) -> np.ndarray:
         V = np.ascontiguousarray(v.reshape(op.n, -1), dtype=op.dtype)
         return product(V).astype(np.float64)
 
     M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
     try:
-        values, vectors = eigsh(M, k=k, which="LA", v0=rng.standard_normal(op.n), tol=_EIGEN_TOLERANCE)
+        values, vectors = eigsh(M, k=k, which=which, v0=rng.standard_normal(op.n), tol=_EIGEN_TOLERANCE)
     except ArpackNoConvergence as unfinished:
         values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:

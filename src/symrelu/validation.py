@@ -277,10 +277,12 @@ def check_number(
     return value
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """Return a parameter that is one of a few words."""
+def check_choice(name: str, value: Any, choices: tuple[str, ...], otherwise: str = "") -> str:
+    """Return a parameter that is one of a few words; ``otherwise`` says what else it might have been."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+        words = "one of " * (len(choices) > 1) + ", ".join(map(repr, choices))
+        other = f" or {otherwise}" if otherwise else ""
+        raise ValueError(f"{name} must be {words}{other}, got {value!r}.")
     return value
 
 

@@ -339,11 +339,11 @@ def load_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
 
 
 def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> DatasetFile:
-    """Find the file that :func:`load_dataset` would read, without reading what is in it.
+    """Find the file that :func:`load_dataset` or :func:`load_graph` would read, without reading it.
 
     Parameters
     ----------
-    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"}
+    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2", "cora", "pubmed", "polblogs", "email-Eu-core"}
     data_home : path, optional
         Folder with the file; by default the one in ``SYMRELU_DATA``.
 
@@ -351,7 +351,8 @@ def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
     -------
     found : DatasetFile
     """
-    sources = _SOURCES[check_choice("name", name, tuple(_SOURCES))]
+    check_choice("name", name, (*_SOURCES, *_GRAPHS))
+    sources = (_GRAPHS[name],) if name in _GRAPHS else _SOURCES[name]
     source, path = _locate(sources, data_home)
     return DatasetFile(source.name, path, source.shape[0], _sha256(path, source))
 

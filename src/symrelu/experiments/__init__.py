@@ -8,6 +8,7 @@ from symrelu.experiments.ablation import Ablation
 from symrelu.experiments.cells import Cell, CellResult, CellStore, Monitor, run_cells
 from symrelu.experiments.experiment import Experiment, reproduce
 from symrelu.experiments.real import Real, find_data_sets
+from symrelu.experiments.signed import Signed, find_signed_data
 from symrelu.experiments.synthetic import Synthetic
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "Experiment",
     "Monitor",
     "Real",
+    "Signed",
     "Synthetic",
     "find_data_sets",
+    "find_signed_data",
     "reproduce",
     "run_cells",
 ]

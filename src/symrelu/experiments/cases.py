@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
-from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.datasets import load_digits_graph, load_graph, make_relu_gram
 from symrelu.datasets.published import find_dataset, load_dataset
 from symrelu.graphs import self_tuning_graph
 
@@ -110,6 +110,35 @@ class SampleGraph:
         if find_dataset(self.key, self.data_home).sha256 != self.sha256:
             raise ValueError(f"The file of {self.name} has changed since it was found. Run the command again.")
         return self_tuning_graph(load_dataset(self.key, self.data_home).data)
+
+
+@dataclass(frozen=True)
+class PublishedGraph:
+    """One of the small graphs; its file must be the known one.
+
+    Parameters
+    ----------
+    name : str
+        As :func:`symrelu.datasets.load_graph` takes it.
+    n : int
+        Number of nodes.
+    data_home : str or None
+        Where the file lies; not part of what the case is.
+    """
+
+    name: str
+    n: int
+    data_home: str | None = field(default=None, repr=False, compare=False)
+    random: ClassVar[bool] = False
+
+    @classmethod
+    def find(cls, name: str, data_home: str | None = None) -> PublishedGraph:
+        """Return the case of a graph; FileNotFoundError says what is missing."""
+        return cls(name, find_dataset(name, data_home).n_samples, data_home)
+
+    def load(self, seed: int) -> Any:
+        """Return a csr_array."""
+        return load_graph(self.name, self.data_home).M
 
 
 def matrix_of(case: Case, seed: int) -> Any:

@@ -134,6 +134,11 @@ class CellResult:
         """relative_error^2 / 2."""
         return self.relative_error**2 / 2
 
+    def error_within(self, evaluations: int) -> float:
+        """Return the lowest relative error within so many evaluations."""
+        curves = zip(self.curves["evaluations"], self.curves["relative_error"], strict=True)
+        return min(error for count, error in curves if count <= evaluations)
+
     @property
     def ran_away(self) -> bool:
         """Whether the fit left the finite numbers, or ended farther from M than it began."""

@@ -87,6 +87,8 @@ _METHODS: dict[str, dict[str, Any]] = {
     "APB, step 10": {"color": "#2f8f8b", "linestyle": (0, (6, 2, 1, 2)), "marker": "^"},
     "AAPB, step 10": {"color": "#1f2d6b", "linestyle": "-", "marker": "o"},
     "APB, step 1": {"color": "#8a8a8a", "linestyle": (0, (6, 2, 1, 2)), "marker": "", "lw": 1.0},
+    "AAPB, adaptive": {"color": "#00838f", "linestyle": (0, (4, 2)), "marker": ""},
+    "Eigen": {"color": "#5d4037", "linestyle": (0, (2, 1, 2, 3)), "marker": ""},
     "LBFGS": {"color": "#c2185b", "linestyle": (0, (8, 1, 1, 1, 1, 1)), "marker": ""},
     "AAPB, step 1": {"color": "#555555", "linestyle": "-", "marker": "", "lw": 1.0},
 }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.decompose import decompose
 from symrelu.loop import Callback, Limits
+from symrelu.metrics import held_out_error, random_mask
 from symrelu.solution import Solution
-from symrelu.solvers import AAPB, LBFGS, PALM
+from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 
 class Method(Hashable, Protocol):
@@ -35,13 +36,13 @@ class ReluFit:
     ----------
     name : str
         What to print; not part of what the fit is, as for every method.
-    solver : AAPB, LBFGS or PALM
+    solver : AAPB, Eigen, LBFGS or PALM
     init : str
     alpha : float
     """
 
     name: str = field(repr=False, compare=False)
-    solver: AAPB | LBFGS | PALM
+    solver: AAPB | Eigen | LBFGS | PALM
     init: str = "random"
     alpha: float = 0.0
 
@@ -62,6 +63,47 @@ class ReluFit:
         """Return the size of a pass; the safeguard makes one of double width."""
         double = isinstance(self.solver, AAPB) and self.solver.safeguard
         return float(n) * n * (rank + 20) * (2 if double else 1)
+
+
+@dataclass(frozen=True)
+class ModelFit:
+    """A fit by the default solver and start: what changes is the model.
+
+    Parameters
+    ----------
+    name : str
+    n_negative : int or "auto"
+    diagonal : {"fit", "ignore"}
+    held_out : float
+        Part of the pairs that is hidden from the fit. Where it is not 0, the relative error of the fit is that
+        of these pairs.
+    """
+
+    name: str = field(repr=False, compare=False)
+    n_negative: int | str = 0
+    diagonal: str = "fit"
+    held_out: float = 0.0
+
+    def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
+        """Fit M ~ max(0, X)."""
+        mask = random_mask(M.shape[0], self.held_out, random_state=seed) if self.held_out else None
+        solution = decompose(
+            M,
+            rank,
+            n_negative=self.n_negative,
+            diagonal=self.diagonal,
+            mask=mask,
+            random_state=seed,
+            callback=callback,
+            **asdict(limits),
+        )
+        if mask is None:
+            return solution
+        return replace(solution, relative_error=held_out_error(M, solution.U, solution.signature, mask=mask))
+
+    def cost(self, n: int, rank: int) -> float:
+        """Return the size of a pass."""
+        return float(n) * n * (rank + 20)
 
 
 @dataclass(frozen=True)
@@ -104,7 +146,11 @@ class EigenvalueBound:
 
 SYMANLS = SymmetricNMFFit("SymANLS", SymANLS())
 SYMHALS = SymmetricNMFFit("SymHALS", SymHALS())
+# Beyond the paper. The last one is the default of decompose.
+ADAPTIVE = ReluFit("AAPB, adaptive", AAPB(step_size="adaptive"))
+EIGEN_IMPUTED = ReluFit("Eigen", Eigen(), init="imputed")
 LBFGS_IMPUTED = ReluFit("LBFGS", LBFGS(), init="imputed")
+OURS = (ADAPTIVE, EIGEN_IMPUTED, LBFGS_IMPUTED)
 
 
 def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:

@@ -37,6 +37,8 @@ SYNTHETIC_ERROR = {
     for momentum, errors in zip(MOMENTA, _SYNTHETIC_ERRORS, strict=True)
     for column, error in zip(SYNTHETIC_COLUMNS, errors, strict=True)
 }
+# The matrices that no U U^T of small rank can hold.
+SHIFTED = ((500, 10, 0.1), (1000, 20, 0.05), (1000, 20, 0.08))
 SYNTHETIC_MAX_ITER = 1000
 SYNTHETIC_MAX_SECONDS = 30
 TOL = 1e-4

@@ -10,7 +10,7 @@ from symrelu.experiments.cases import Case, DigitsGraph, SampleGraph
 from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import MethodCurve, draw_methods
-from symrelu.experiments.methods import LBFGS_IMPUTED, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
+from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.loop import Limits
 
@@ -28,7 +28,7 @@ METHODS: tuple[Method, ...] = (
     *PAPER_METHODS.values(),
     aapb(paper.THEORY_STEP, 0.0),
     aapb(paper.THEORY_STEP),
-    LBFGS_IMPUTED,
+    *OURS,
 )
 
 DIGITS = DigitsGraph()
@@ -67,9 +67,10 @@ class Real(Experiment):
             "M is the self-tuning graph of the samples (floor(log2 n) + 1 neighbours, scale by the 7th, "
             f"normalised). Each fit makes {paper.REAL_MAX_ITER} iterations, without a limit on time. SymANLS "
             "and SymHALS fit M ~ U Uᵀ with U ≥ 0 (coupling 0.66, uniform random start) and are judged by it; "
-            "APB and AAPB fit M ~ max(0, U Uᵀ) from a random start scaled to M; LBFGS, which the paper does "
-            "not have, fits the same from the imputed start. Seconds are those of the steps on the machine "
-            "below, which may have been busy."
+            "APB and AAPB fit M ~ max(0, U Uᵀ) from a random start scaled to M; Eigen and LBFGS, which the "
+            "paper does not have, fit the same from the imputed start. An iteration of LBFGS or adaptive AAPB "
+            "may take more than one evaluation. Seconds are those of the steps on the machine below, which may "
+            "have been busy."
         )
         which = (
             "The paper's table says relative error. Its numbers are half squared errors, ½ (relative error)²: "
@@ -100,7 +101,7 @@ class Real(Experiment):
         return results_of(cells, results)
 
     def tables(self, results: Results) -> Sequence[Table]:
-        """Return both errors, and the seconds."""
+        """Return both errors, what our methods reach within the evaluations of AAPB, and the seconds."""
         note = f"After {paper.REAL_MAX_ITER} iterations. The bound is that of any U Uᵀ of this rank."
         columns = (BOUND, *METHODS)
         return [
@@ -120,6 +121,14 @@ class Real(Experiment):
                 name="real_relative_error",
                 title="Relative error, ‖M - model‖ / ‖M‖",
                 note=note,
+            ),
+            self._table(
+                results,
+                OURS,
+                lambda result: result.error_within(paper.REAL_MAX_ITER) ** 2 / 2,
+                name="real_within_evaluations",
+                title=f"Half squared error within {paper.REAL_MAX_ITER} evaluations",
+                note="The methods that the paper does not have, cut where it stops.",
             ),
             self._table(
                 results,
