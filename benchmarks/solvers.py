@@ -1,19 +1,20 @@
 """Evaluations and seconds that each solver and start needs for the error AAPB ends with.
 
-    python benchmarks/solvers.py [--problems synthetic digits real] [--seeds 3] [--threads 2] [--store FOLDER]
+    python benchmarks/solvers.py [--problems synthetic digits real] [--seeds 3] [--threads 2] [--output FOLDER]
 
 For each problem and seed, AAPB with momentum 1 from the scaled random start makes 1000 iterations, or stops at
 1e-4: once at step 1, which the theory allows, and once at step 10, which comes close to the paper. The error it
 ends with is the target. Each candidate is then asked when it was there first. Figures are medians over the
 seeds of the ratio AAPB / candidate, in evaluations and in seconds; a start by eigenvectors is counted in the
 seconds, and its products with M, in units of a product with a whole factor, are shown beside the evaluations.
-Fits are stored as they end: a stopped run goes on.
+Fits are stored as they end: a stopped run goes on. With --output, the table is also written as CSV, that of the
+default solver and start once more by itself, and the ratios against step 10 are drawn.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import csv
 import math
 import time
 from collections.abc import Iterable
@@ -32,6 +33,7 @@ from symrelu.experiments.methods import ReluFit
 from symrelu.experiments.real import DIGITS
 from symrelu.loop import Limits
 from symrelu.operators import as_operator
+from symrelu.plots import new_figure, save_figure
 from symrelu.start import start
 
 TOL = 1e-4
@@ -46,6 +48,8 @@ CANDIDATES = (
     ReluFit("LBFGS, spectral", LBFGS(), init="spectral"),
     ReluFit("LBFGS, imputed", LBFGS(), init="imputed"),
 )
+
+DEFAULT = "LBFGS, imputed"  # of decompose
 
 
 class Problem(NamedTuple):
@@ -124,14 +128,21 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=300, help="of the candidates")
     parser.add_argument("--store", type=Path, default=Path("build/benchmarks/solvers"))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--output", type=Path, help="folder for solvers.csv, default.csv and solvers.png")
     options = parser.parse_args()
     with threadpool_limits(limits=options.threads, user_api="blas"):
         rows = measure(problems(options.problems), range(options.seeds), options.iterations, options.store)
     print_rows(rows)
     print(f"\n{describe_environment()}")
-    if options.json:
-        options.json.write_text(json.dumps({"environment": describe_environment(), "rows": rows}, indent=2))
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        write_rows(rows, options.output / "solvers.csv")
+        default = [row for row in rows if row["candidate"] == DEFAULT]
+        write_rows(
+            [*default, {"problem": "geometric mean", **geometric_means(default)}],
+            options.output / "default.csv",
+        )
+        draw(rows, options.output / "solvers.png")
 
 
 def measure(
@@ -186,17 +197,51 @@ def print_rows(rows: list[dict[str, object]]) -> None:
         cells = (f"{row[name]:.3g}" for name in numbers)
         print(f"| {row['problem']} | {row['candidate']} | " + " | ".join(cells) + " |")
     for candidate in dict.fromkeys(row["candidate"] for row in rows):
-        mine = [row for row in rows if row["candidate"] == candidate]
-        means = {
-            name: math.exp(np.mean([math.log(float(str(row[name])) or math.nan) for row in mine]))
-            if all(row[name] for row in mine)
-            else 0.0
-            for name in numbers
-            if "step" in name
-        }
-        print(
-            f"| geometric mean | {candidate} | | | | " + " | ".join(f"{m:.3g}" for m in means.values()) + " |"
-        )
+        means = geometric_means([row for row in rows if row["candidate"] == candidate])
+        cells = (f"{means[name]:.3g}" if name in means else "" for name in numbers)
+        print(f"| geometric mean | {candidate} | " + " | ".join(cells) + " |")
+
+
+def geometric_means(rows: list[dict[str, object]]) -> dict[str, float]:
+    """Return the means of the ratios; 0 where a target was not reached."""
+    ratios = [name for name in rows[0] if "step" in name]
+    values = {name: np.array([row[name] for row in rows], dtype=float) for name in ratios}
+    return {name: float(np.exp(np.log(value).mean())) if value.all() else 0.0 for name, value in values.items()}
+
+
+def write_rows(rows: list[dict[str, object]], path: Path) -> None:
+    """Write a CSV file with three digits: more would be noise."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows[0])
+        for row in rows:
+            values = (row.get(name, "") for name in rows[0])
+            writer.writerow([value if isinstance(value, str) else f"{value:.3g}" for value in values])
+
+
+def draw(rows: list[dict[str, object]], path: Path) -> None:
+    """Draw the ratios against step 10: one line of points for each problem, one colour for each candidate."""
+    names = list(dict.fromkeys(str(row["problem"]) for row in rows))
+    figure = new_figure(figsize=(11.0, 1.6 + 0.34 * len(names)))
+    axes = figure.subplots(1, 2, sharey=True)
+    for ax, what in zip(axes, ("evaluations", "seconds"), strict=True):
+        for k, method in enumerate(CANDIDATES):
+            ratios = {
+                str(row["problem"]): row[f"{what}, step 10"] for row in rows if row["candidate"] == method.name
+            }
+            reached = [(float(str(ratio)), names.index(name)) for name, ratio in ratios.items() if ratio]
+            if reached:
+                x, y = zip(*reached, strict=True)
+                big = {"s": 70, "zorder": 3} if method.name == DEFAULT else {"s": 28}
+                ax.scatter(x, y, marker="osD^v<>*P"[k], label=method.name, **big)
+        ax.axvline(1, color="black", linewidth=1)
+        ax.set_xscale("log")
+        ax.set_xlabel(f"times fewer {what} than AAPB at step 10")
+        ax.grid(alpha=0.3)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].invert_yaxis()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    save_figure(figure, path, dpi=130)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ solvers = {
     "APB, step 10": AAPB(step_size=10, momentum=0),
     "AAPB, step 10": AAPB(step_size=10),
 }
-solutions = {name: decompose(M, rank=10, solver=solver, random_state=0) for name, solver in solvers.items()}
+solutions = {
+    name: decompose(M, rank=10, solver=solver, init="random", random_state=0)
+    for name, solver in solvers.items()
+}
 for name, solution in solutions.items():
     print(f"{name:>13}: relative error {solution.relative_error:.1e} after {solution.n_iter} iterations")
 

@@ -118,7 +118,7 @@ def demo(
     table.add_column("relative error", justify="right")
     table.add_column("of the pairs held out", justify="right")
     for row in result.rows:
-        table.add_row(row.name, f"{row.relative_error:.3f}", f"{row.held_out_error:.3f}")
+        table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
     console.print(table)
     ratio = metrics.parameters_per_pair(result.M, demonstration.RANK)
     console.print(
