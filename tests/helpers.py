@@ -75,11 +75,12 @@ SOLVERS = {
     "APB, adaptive": AAPB(step_size="adaptive", momentum=0.0),
     "Eigen": Eigen(),
     "Eigen, three sweeps": Eigen(momentum=0.5, sweeps=3),
+    "Eigen, no momentum": Eigen(momentum=0.0),
     "LBFGS": LBFGS(),
     "PALM": PALM(),
     "iPALM": PALM(momentum=1.0),
 }
-MONOTONE = {"APB", "APB, adaptive", "LBFGS", "PALM"}
+MONOTONE = {"APB", "APB, adaptive", "Eigen", "Eigen, three sweeps", "Eigen, no momentum", "LBFGS", "PALM"}
 
 
 def random_problem(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import io, sparse
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose
+from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose, metrics
 from symrelu.datasets import make_relu_gram
 from symrelu.experiments import real, synthetic
 
@@ -153,6 +153,32 @@ def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkey
     assert "1 negative column" in out
 
 
+def test_a_second_fit_is_judged_by_hidden_pairs(tmp_path, matrix_file, monkeypatch, capsys):
+    mask_file, output = tmp_path / "mask.npz", tmp_path / "o.npz"
+    unknown = metrics.random_mask(60, 0.1, random_state=5)
+    sparse.save_npz(mask_file, unknown)
+    options = ["-r", 4, "--n-negative", 1, "--seed", 3, "--mask", mask_file, "--max-iter", 20]
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-o", output, "--held-out", 0.2, *options)
+    assert code == 0
+    M = sparse.load_npz(matrix_file)
+    hidden = metrics.random_mask(60, 0.2, random_state=3).toarray() & ~unknown.toarray()
+    settings = {"n_negative": 1, "random_state": 3, "max_iter": 20}
+    judged = decompose(M, 4, mask=hidden | unknown.toarray(), **settings)
+    error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
+    assert f"{error:.6g} (of a second fit" in " ".join(out.split())
+    shown = decompose(M, 4, mask=unknown, **settings)
+    np.testing.assert_array_equal(Solution.load(output).U, shown.U)
+
+
+def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_file, monkeypatch, capsys):
+    options = ["fit", matrix_file, "-r", 4, "-o", tmp_path / "o.npz", "--max-iter", 3]
+    _, plain, _ = symrelu(monkeypatch, capsys, *options)
+    _, signed, _ = symrelu(monkeypatch, capsys, *options, "--n-negative", 1)
+    assert "hidden pairs" not in plain
+    assert "add --held-out 0.1" in signed
+    assert f"{metrics.parameters_per_pair(sparse.load_npz(matrix_file), 4):.3g}" in signed
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -171,6 +197,10 @@ def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkey
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--step-size", "long"],
             "AAPB(step_size=...) must be a positive number or 'adaptive', got 'long'",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1"],
+            "fraction must be a number in (0, 0.99]",
         ),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
@@ -300,7 +330,7 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     assert err.count("Not run.") == 6
     assert "set the environment variable SYMRELU_DATA" in err
     assert "digits" in out
-    assert "8 of 8 fits are stored" in out
+    assert "10 of 10 fits are stored" in out
     page = (output / "index.html").read_text(encoding="utf-8")
     assert page.count("Not run.") == 6
     assert f"symrelu reproduce real -o {output}" in page
@@ -309,7 +339,7 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     cell.write_text("{")
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
     assert code == 0
-    assert "7 of 8 fits were stored by an earlier run" in err
+    assert "9 of 10 fits were stored by an earlier run" in err
     assert f"Computed anew: {cell}: it cannot be read" in err
 
 
@@ -317,7 +347,7 @@ def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
     arguments = ["reproduce", "synthetic", "--quick", "-o", tmp_path, "--jobs", 2]
     code, out, _ = symrelu(monkeypatch, capsys, *arguments)
     assert code == 0
-    assert "36 of 36 fits are stored" in out
+    assert "45 of 45 fits are stored" in out
     assert "Relative error, step 10, uniform random start" in out
     assert (tmp_path / "synthetic_step10_uniform_error.csv").exists()
     assert (tmp_path / "synthetic_step1_uniform_iterations.csv").exists()
@@ -348,14 +378,14 @@ cli.main()
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "SYMRELU_DATA": ""}
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert result.returncode == 0, result.stderr
-    assert "8 of 8 fits are stored" in result.stdout
+    assert "10 of 10 fits are stored" in result.stdout
 
 
 def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
     monkeypatch.setattr(cli._CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
     code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
     assert code == 0
-    assert re.search(r"3/8 fits, \d+% of the work, left 0:00:\d\d", err)
+    assert re.search(r"\d/10 fits, \d+% of the work, left 0:00:\d\d", err)
 
 
 def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
@@ -372,7 +402,7 @@ def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, caps
     assert (
         "Failed: digits, rank 2000, SymANLS, seed 0: ValueError: rank must be an integer from 1 to 1797" in err
     )
-    assert "0 of 8 fits are stored. 8 failed, see above." in out
+    assert "0 of 10 fits are stored. 10 failed, see above." in out
     assert (tmp_path / "index.html").exists()
 
 
@@ -432,9 +462,9 @@ if __name__ == "__main__":
     assert "the same command goes on from there." in result.stderr
     assert "Traceback" not in result.stderr
     stored = len(list((tmp_path / "out" / "cells").glob("*.json")))
-    assert 1 <= stored < 12
+    assert 1 <= stored < 15
     assert not list((tmp_path / "out" / "cells").glob(".symrelu*"))
     result = subprocess.run([*command, "go on"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
-    assert f"{stored} of 12 fits were stored by an earlier run" in result.stderr
-    assert "12 of 12 fits are stored" in result.stdout
+    assert f"{stored} of 15 fits were stored by an earlier run" in result.stderr
+    assert "15 of 15 fits are stored" in result.stdout

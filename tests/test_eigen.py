@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, Problem, start
 from numpy.linalg import norm
+from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu import Eigen, Status, decompose
 from symrelu.datasets import make_relu_gram
@@ -48,11 +49,55 @@ def test_one_sweep_is_the_best_factor_in_the_tangent_space(label):
     assert norm((U * problem.signature) @ U.T - expected) <= 1e-10 * norm(expected)
 
 
-def test_a_step_costs_its_sweeps():
-    M, _ = make_relu_gram(60, 3, random_state=0)
-    for sweeps in (1, 4):
-        solution = decompose(M, 3, solver=Eigen(sweeps=sweeps), tol=0, gtol=0, ftol=0, max_iter=10)
-        assert solution.n_evaluations == 1 + 10 * sweeps
+@pytest.mark.parametrize("sweeps", [1, 4])
+def test_a_step_costs_its_sweeps(sweeps):
+    M, _ = make_relu_gram(200, 5, random_state=0)
+    solution = decompose(M, 5, solver=Eigen(momentum=0, sweeps=sweeps), tol=0, gtol=0, ftol=0, max_iter=10)
+    assert solution.n_evaluations == 1 + 10 * sweeps
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 1.0])
+def test_the_extrapolation(momentum):
+    """Step k after a restart goes momentum (k - 1) / (k + 2) beyond the eigenvectors."""
+    M, _ = make_relu_gram(100, 4, random_state=0)
+    problem = Problem(M, np.zeros(M.shape, bool), np.ones(4))
+    op, solver = OPERATORS["dense"](problem), Eigen(momentum=momentum)
+    state = solver.init(op, start(problem))
+    for k in range(5):
+        new = solver.step(op, state)
+        b = momentum * max(0, k - 1) / (k + 2)
+        assert new.since_restart == k + 1
+        assert_allclose(new.U, new.eigenfactor + b * (new.eigenfactor - state.eigenfactor), atol=1e-12)
+        state = new
+
+
+def test_momentum_that_raises_the_objective_is_left_out():
+    problem = PROBLEMS["plain"]
+    op, solver = OPERATORS["dense"](problem), Eigen()
+    state = solver.init(op, start(problem))
+    counts = []
+    for _ in range(60):
+        before = op.evaluations
+        state = solver.step(op, state)
+        counts.append(op.evaluations - before)
+        if counts[-1] > 1:
+            assert state.since_restart <= 1
+            assert_array_equal(state.U, state.eigenfactor)
+    assert max(counts) > 1
+
+
+def test_one_sweep_becomes_two_where_it_loses_its_way():
+    """A star has eigenvalues of equal size and opposite sign: the one that is left out disturbs the other."""
+    star = np.zeros((20, 20))
+    star[0, 1:] = star[1:, 0] = 1
+    problem = Problem(star, np.zeros(star.shape, bool), np.ones(3))
+    op, solver = OPERATORS["dense"](problem), Eigen()
+    state = solver.init(op, start(problem))
+    for _ in range(30):
+        state = solver.step(op, state)
+    assert state.sweeps == 2
+    best = decompose(star, 3, random_state=0).relative_error
+    assert op.relative_error(state.loss) == pytest.approx(best, rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -25,7 +25,7 @@ ALLOWED = {
     "graphs": {"validation"},
     "decompose": {"kernels.threads", "loop", "operators", "solution", "solvers", "start", "validation"},
     "metrics": {"operators", "validation"},
-    "datasets": {"datasets", "files", "graphs", "start", "validation"},
+    "datasets": {"datasets", "files", "graphs", "validation"},
     "baselines": {
         "baselines",
         "kernels.threads",
@@ -44,6 +44,7 @@ ALLOWED = {
         "decompose",
         "experiments",
         "files",
+        "metrics",
         "graphs",
         "kernels.threads",
         "loop",

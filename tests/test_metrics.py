@@ -101,6 +101,15 @@ def test_a_random_mask_is_symmetric_and_of_the_size_asked_for(fraction):
     assert (metrics.random_mask(300, fraction, random_state=1).toarray() != mask).any()
 
 
+def test_a_random_mask_takes_every_random_state():
+    rng = np.random.RandomState(0)
+    assert metrics.random_mask(20, 0.3, random_state=rng).shape == (20, 20)
+    with pytest.raises(
+        TypeError, match="random_state must be None, a nonnegative integer, or a NumPy generator"
+    ):
+        metrics.random_mask(20, 0.3, random_state="x")
+
+
 def test_a_random_mask_needs_a_fraction():
     with pytest.raises(ValueError, match=r"fraction must be a number in \(0, 0.99\], got 0"):
         metrics.random_mask(10, 0)

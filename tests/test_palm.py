@@ -6,7 +6,7 @@ from helpers import OPERATORS, PROBLEMS, start
 from numpy.linalg import norm
 from numpy.testing import assert_allclose
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, decompose
+from symrelu import AAPB, LBFGS, PALM, Eigen, Status, decompose
 from symrelu.datasets import make_relu_gram
 
 
@@ -43,6 +43,17 @@ def test_a_step_is_mostly_one_evaluation():
     for _ in range(200):
         state = PALM(momentum=1.0).step(op, state)
     assert op.evaluations < 1.3 * 200
+
+
+@pytest.mark.parametrize("momentum", [0.0, 1.0])
+def test_float32_ends_where_nothing_is_left_to_gain(momentum):
+    """The inequality was lost in rounding, and L doubled until the fit was no longer finite."""
+    star = np.zeros((20, 20), np.float32)
+    star[0, 1:] = star[1:, 0] = 1
+    solution = decompose(star, 3, solver=PALM(momentum=momentum), random_state=0, max_iter=800)
+    assert solution.status is not Status.NON_FINITE
+    assert solution.relative_error == pytest.approx(np.sqrt(0.5), rel=1e-3)
+    assert solution.n_evaluations < 1200
 
 
 @pytest.mark.parametrize("seed", range(3))

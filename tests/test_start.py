@@ -10,8 +10,10 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 from symrelu import LBFGS, Status, decompose
 from symrelu import start as start_module
 from symrelu.datasets import make_relu_gram
+from symrelu.metrics import random_mask
 from symrelu.operators import as_operator
-from symrelu.start import count_negative, random_generator, start
+from symrelu.start import count_negative, start
+from symrelu.validation import random_generator
 
 
 def operator(n=40, rank=5, n_negative=0, **settings):
@@ -146,7 +148,10 @@ def test_uniform_start_is_nonnegative_and_scaled():
 def test_imputed_matmul(name, label):
     problem = PROBLEMS[label]
     V = np.random.default_rng(0).standard_normal((problem.n, 3))
-    imputed = np.where((problem.M > 0) & ~problem.unknown, problem.M, -0.3)
+    known = np.where(problem.unknown, 0, problem.M)
+    imputed = np.where((known == 0) & ~problem.unknown, -0.3, known)
+    diagonal = np.where(np.diag(problem.unknown), known.max(axis=1), np.diag(imputed))
+    np.fill_diagonal(imputed, diagonal)
     np.testing.assert_allclose(OPERATORS[name](problem).imputed_matmul(V, -0.3), imputed @ V, atol=1e-10)
 
 
@@ -182,8 +187,41 @@ def test_the_data_choose_the_signature(seed):
 
 
 def test_counting_survives_arpack(monkeypatch):
+    M, _ = make_relu_gram(100, 4, shift=0.1, random_state=0)
+    op = as_operator(M, np.ones(5))
+    assert count_negative(op, 0) == 1
     monkeypatch.setattr(start_module, "eigsh", failing_eigsh(ArpackError(-9999)))
-    assert count_negative(operator(), 0) == 0
+    assert count_negative(op, 0) == 0
+
+
+def test_repeated_eigenvalues_give_the_same_start():
+    """ARPACK draws further vectors there, once from a generator of its own."""
+    blocks = np.kron(np.eye(8), np.ones((6, 6)))
+    op = as_operator(blocks, np.ones(8))
+    assert len({start(op, "imputed", 0).tobytes() for _ in range(5)}) == 1
+    assert len({count_negative(op, 0) for _ in range(5)}) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("n", "rank"), [(200, 10), (10, 3)])
+def test_rounding_is_no_negative_eigenvalue(n, rank, dtype):
+    G = np.abs(np.random.default_rng(1).standard_normal((n, 2))).astype(dtype)
+    assert count_negative(as_operator(G @ G.T, np.ones(rank)), 0) == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_unknown_diagonal_asks_for_no_negative_column(seed):
+    """Taken as negative, like a zero, it shifted all eigenvalues down."""
+    M = np.maximum(np.corrcoef(np.random.default_rng(seed).standard_normal((40, 8))), 0)
+    assert count_negative(as_operator(M, np.ones(8), diagonal="ignore"), 0) == 0
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize(("shift", "expected"), [(0.0, 0), (0.1, 1)])
+def test_hidden_pairs_do_not_change_the_signature(fraction, shift, expected):
+    M, _ = make_relu_gram(300, 6, shift=shift, random_state=0)
+    mask = random_mask(300, fraction, random_state=0)
+    assert count_negative(as_operator(M, np.ones(6 + expected), mask=mask), 0) == expected
 
 
 def assert_close_up_to_sign(actual, expected, tolerance):

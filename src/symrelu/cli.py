@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ except ImportError as missing:  # pragma: no cover
     raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
 
 import numpy as np
+from scipy import sparse
 
 from symrelu import Solution, Status, decompose, metrics
 from symrelu.experiments import (
@@ -159,6 +161,10 @@ def fit(
     max_iter: Annotated[int, typer.Option(help="Largest number of steps.")] = 1000,
     max_time: Annotated[float | None, typer.Option(help="Seconds the steps may take.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the start.")] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option(help="Fit once more with this part of the pairs hidden, and judge it by them."),
+    ] = None,
 ) -> None:
     """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
     _check_paths(file, mask, output, plot)
@@ -172,34 +178,44 @@ def fit(
     )
     M = read_matrix(file)
     unknown = None if mask is None else _as_mask(read_matrix(mask))
+    hidden = None if held_out is None else metrics.random_mask(M.shape[0], held_out, random_state=seed)
+    fitted = partial(
+        decompose,
+        M,
+        rank,
+        solver=method,
+        n_negative=_number_or_word(n_negative),
+        diagonal=diagonal,
+        zero_weight=zero_weight,
+        alpha=alpha,
+        init=init,
+        tol=tol,
+        gtol=gtol,
+        ftol=ftol,
+        max_iter=max_iter,
+        max_time=max_time,
+        random_state=seed,
+    )
     try:
         with _progress(file.name, max_iter) as callback:
-            solution = decompose(
-                M,
-                rank,
-                solver=method,
-                n_negative=_number_or_word(n_negative),
-                diagonal=diagonal,
-                mask=unknown,
-                zero_weight=zero_weight,
-                alpha=alpha,
-                init=init,
-                tol=tol,
-                gtol=gtol,
-                ftol=ftol,
-                max_iter=max_iter,
-                max_time=max_time,
-                random_state=seed,
-                callback=callback,
-            )
+            solution = fitted(mask=unknown, callback=callback)
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(_INTERRUPTED_CODE) from None
     solution.save(output)
     if plot is not None:
         _draw_convergence(solution, file.name, plot)
-    console.print(_summary(solution, output, plot))
-    if solution.status is Status.INTERRUPTED:
+    interrupted = solution.status is Status.INTERRUPTED
+    error: float | None = None
+    if hidden is not None and not interrupted:
+        if unknown is not None:
+            hidden = sparse.csr_array(hidden) > sparse.csr_array(unknown)
+        both = hidden if unknown is None else sparse.csr_array(hidden) + sparse.csr_array(unknown)
+        with suppress(KeyboardInterrupt), _progress(f"{file.name}, pairs hidden", max_iter) as callback:
+            judged = fitted(mask=both, callback=callback)
+            error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
+    console.print(_summary(solution, M, error, output, plot))
+    if interrupted:
         raise typer.Exit(_INTERRUPTED_CODE)
 
 
@@ -259,13 +275,20 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _summary(solution: Solution, output: Path, plot: Path | None) -> Table:
+def _summary(solution: Solution, M: Any, held_out: float | None, output: Path, plot: Path | None) -> Table:
     table = Table(show_header=False, box=None)
     table.add_column()
     table.add_column(overflow="fold")
-    table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {solution.n_negative} negative columns")
+    n_negative = solution.n_negative
+    negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
+    table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}")
+    table.add_row("numbers per pair", f"{metrics.parameters_per_pair(M, solution.rank):.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
+    if held_out is not None:
+        table.add_row("error on hidden pairs", f"{held_out:.6g} (of a second fit; predicting zero gives 1)")
+    elif n_negative:
+        table.add_row("error on hidden pairs", "not measured: add --held-out 0.1 before you trust a close fit")
     table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)
@@ -282,7 +305,7 @@ Jobs = Annotated[int, typer.Option(help="Fits that run at a time, each in a proc
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Folder for cells, tables, figures and the page.")
 ]
-DataHome = Annotated[Path | None, typer.Option("--data", help="Folder with the data [default: $SYMRELU_DATA].")]
+DataHome = Annotated[Path | None, typer.Option("--data", help="Folder with the data (else $SYMRELU_DATA).")]
 
 
 @reproduction.command("synthetic")
@@ -293,7 +316,7 @@ def reproduce_synthetic(
     jobs: Jobs = 1,
     output: Output = None,
 ) -> None:
-    """Seven momenta on the paper's eight synthetic problems, and its first figure [5 seeds, 2 beside]."""
+    """Seven momenta on the paper's eight synthetic problems, and its first figure (5 seeds, 2 beside)."""
     _refuse_with_quick(quick, seeds=seeds, beside=beside)
     experiment = Synthetic(seeds=seeds or 5, beside=beside or 2, quick=quick)
     _reproduce(experiment, _folder(output, "synthetic", quick), jobs)
@@ -301,14 +324,14 @@ def reproduce_synthetic(
 
 @reproduction.command("real")
 def reproduce_real(
-    only: Annotated[list[str] | None, typer.Option(help="A data set (repeatable) [default: all].")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A data set (repeatable; all if none).")] = None,
     data: DataHome = None,
     seeds: Seeds = None,
     quick: Quick = False,
     jobs: Jobs = 1,
     output: Output = None,
 ) -> None:
-    """Nine methods on the paper's six data sets and the digits, and its second figure [1 seed]."""
+    """Nine methods on the paper's six data sets and the digits, and its second figure (1 seed)."""
     _refuse_with_quick(quick, only=only, seeds=seeds)
     names = tuple(only) if only else QUICK_SETS if quick else tuple(REAL_RANK)
     cases, missing = _find(find_data_sets, data, names)
@@ -323,7 +346,7 @@ def reproduce_ablation(
     jobs: Jobs = 1,
     output: Output = None,
 ) -> None:
-    """Step, start, alpha and safeguard changed one at a time from the paper's setting [3 seeds]."""
+    """Step, start, alpha and safeguard changed one at a time from the paper's setting (3 seeds)."""
     _refuse_with_quick(quick, seeds=seeds)
     cases, missing = _find(find_data_sets, data, ABLATION_SETS)
     experiment = Ablation(cases, missing, seeds=1 if quick else seeds or 3, quick=quick)
@@ -332,14 +355,14 @@ def reproduce_ablation(
 
 @reproduction.command("signed")
 def reproduce_signed(
-    only: Annotated[list[str] | None, typer.Option(help="A set or graph (repeatable) [default: all].")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="A set or graph (repeatable; all if none).")] = None,
     data: DataHome = None,
     seeds: Seeds = None,
     quick: Quick = False,
     jobs: Jobs = 1,
     output: Output = None,
 ) -> None:
-    """The signed model beside the paper's, with errors on pairs that the fit has not seen [5 seeds]."""
+    """The signed model beside the paper's, with errors on pairs that the fit has not seen (5 seeds)."""
     _refuse_with_quick(quick, only=only, seeds=seeds)
     names = tuple(only) if only else SIGNED_QUICK if quick else (*REAL_RANK, *SIGNED_GRAPHS)
     cases, missing = _find(find_signed_data, data, names, (*REAL_RANK, *SIGNED_GRAPHS))

@@ -14,7 +14,7 @@ from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
-from symrelu.start import check_init, count_negative, random_generator, start
+from symrelu.start import check_init, count_negative, start
 from symrelu.validation import (
     check_callback,
     check_choice,
@@ -23,6 +23,7 @@ from symrelu.validation import (
     check_memory,
     check_number,
     check_similarity,
+    random_generator,
     scale_exponent,
     scaled,
 )

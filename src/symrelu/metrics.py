@@ -19,11 +19,13 @@ from symrelu.validation import (
     check_mask,
     check_number,
     check_similarity,
+    random_generator,
     scale_exponent,
     scaled,
 )
 
 _ENTRY_BATCH = 65536
+_STREAM = 2  # of random numbers: what is hidden must not be related to data or starts of the same seed
 
 
 def relative_error(
@@ -130,7 +132,7 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
         Number of items.
     fraction : float
         Part of the pairs that is hidden, in (0, 0.99]; the diagonal is not.
-    random_state : None, int or Generator
+    random_state : None, int, Generator or RandomState
 
     Returns
     -------
@@ -145,10 +147,10 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
     """
     check_integer("n", n, 1)
     check_number("fraction", fraction, 0, 0.99, low_included=False)
-    rng = np.random.default_rng(random_state)
+    rng = random_generator(random_state, _STREAM)
     # So many draws with repetition hit that fraction of the pairs, in the mean; some fall on the diagonal.
     count = rng.poisson(-math.log(1 - fraction) * n * n / 2)
-    i, j = rng.integers(0, n, (2, count))
+    i, j = (n * rng.random((2, count))).astype(np.int64)  # a RandomState has no integers()
     i, j = i[i != j], j[i != j]
     pairs = sparse.csr_array((np.ones(len(i), dtype=bool), (i, j)), shape=(n, n))
     return sparse.csr_array(pairs + pairs.T, dtype=bool)

@@ -46,8 +46,8 @@ _ADVICE = {
         "try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
     ),
     Status.PLATEAU: (
-        "More steps of this solver change little. If the error is too high, raise the rank, try another "
-        "init or random_state, or set ftol=0 to go on."
+        "More steps of this solver change little; set ftol=0 to go on. If the error is too high, raise the "
+        "rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
     ),
     Status.MAX_ITER: (
         "Raise max_iter, continue from this factor with init=U, or accept a looser fit with a larger gtol "
@@ -57,7 +57,7 @@ _ADVICE = {
     Status.CALLBACK: "Continue from this factor with init=U.",
     Status.INTERRUPTED: "The best factor so far was kept. Continue from it with init=U.",
     Status.NON_FINITE: (
-        "The best finite factor was kept. Lower the solver's step_size (AAPB is safe up to 1), or scale "
+        "The best finite factor was kept. With AAPB, lower step_size (it is safe up to 1), or scale "
         "down the starting factor."
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,30 +11,22 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from symrelu.operators.base import Operator
-from symrelu.validation import check_choice, check_start
+from symrelu.validation import check_choice, check_start, random_generator
 
 STARTS = ("random", "uniform", "spectral", "imputed")
 
 Product = Callable[[np.ndarray], np.ndarray]
 
+_STREAM = 1  # of random numbers: data made from the same integer must not be their own start
+
 # Relative size of the noise in a spectral start. Without it, the eigenvectors of a matrix with several
 # blocks are a saddle point: each lives on its own block, and no step leaves it.
 _SPECTRAL_NOISE = 1e-2
 
+_EIGSH_TAKES_RNG = "rng" in inspect.signature(eigsh).parameters  # scipy 1.17 and later
+
 # Relative, on the eigenvalues. A start needs no more digits: the noise is as large.
 _EIGEN_TOLERANCE = 1e-2
-
-
-def random_generator(random_state: Any) -> Any:
-    """Return a generator with ``standard_normal`` from None, an integer, a Generator or a RandomState."""
-    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
-        return random_state
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"random_state must be None, a nonnegative integer, or a NumPy generator, got {random_state!r}."
-        ) from error
 
 
 def check_init(init: Any, n: int, rank: int, dtype: Any) -> Any:
@@ -55,19 +48,12 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
     -------
     U0 : ndarray of shape (n, rank)
     """
-    rng = random_generator(_own_stream(random_state))
+    rng = random_generator(random_state, _STREAM)
     init = check_init(init, op.n, op.rank, op.dtype)
     if not isinstance(init, str):
         return init
     U0 = _MAKERS[init](op, rng)
     return np.ascontiguousarray(U0, dtype=op.dtype)
-
-
-def _own_stream(random_state: Any) -> Any:
-    """Return a seed for starts only: data made from the same integer must not be their own start."""
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
-        return np.random.SeedSequence(int(random_state), spawn_key=(1,))
-    return random_state
 
 
 def random_start(op: Operator, rng: Any) -> np.ndarray:
@@ -122,9 +108,10 @@ def count_negative(op: Operator, random_state: Any = None) -> int:
     It is the number of negative ones among the eigenvalues of largest magnitude, one for each column, of M with
     a negative number in place of its zeros. At least one column stays positive.
     """
-    rng = random_generator(_own_stream(random_state))
+    rng = random_generator(random_state, _STREAM)
     values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)
-    return min(int(np.sum(values < 0)), op.rank - 1)
+    rounding = 1e3 * np.finfo(op.dtype).eps * np.abs(values).max(initial=0.0)
+    return min(int(np.sum(values < -rounding)), op.rank - 1)
 
 
 def _imputed(op: Operator) -> Product:
@@ -173,8 +160,11 @@ def _eigsh(op: Operator, product: Product, k: int, rng: Any, which: str) -> tupl
         return product(V).astype(np.float64)
 
     M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
+    settings: dict[str, Any] = {"v0": rng.standard_normal(op.n), "tol": _EIGEN_TOLERANCE}
+    if _EIGSH_TAKES_RNG:  # where eigenvalues repeat, it draws further vectors
+        settings["rng"] = np.random.default_rng(settings["v0"].view(np.uint64))
     try:
-        values, vectors = eigsh(M, k=k, which=which, v0=rng.standard_normal(op.n), tol=_EIGEN_TOLERANCE)
+        values, vectors = eigsh(M, k=k, which=which, **settings)
     except ArpackNoConvergence as unfinished:
         values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:

@@ -309,6 +309,24 @@ def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
     return np.array(array, dtype=dtype, order="C")
 
 
+def random_generator(random_state: Any, stream: int | None = None) -> Any:
+    """Return a generator from None, an integer, a Generator or a RandomState.
+
+    An integer gives other numbers for each ``stream``: what is drawn from one seed for different ends must not
+    be related.
+    """
+    if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
+        return random_state
+    try:
+        if stream is not None and isinstance(random_state, (int, np.integer)) and random_state >= 0:
+            return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(stream,)))
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_state must be None, a nonnegative integer, or a NumPy generator, got {random_state!r}."
+        ) from error
+
+
 def check_callback(callback: Any) -> Any:
     """Return a callback, which must be callable or None."""
     if callback is not None and not callable(callback):

@@ -21,12 +21,12 @@ from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Operator
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range
-from symrelu.start import random_generator
 from symrelu.validation import (
     check_callback,
     check_integer,
     check_similarity,
     check_start,
+    random_generator,
     scale_exponent,
     scaled,
 )

@@ -12,8 +12,7 @@ from scipy.sparse.linalg import eigsh
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.solution import History, Record, Solution, Status
-from symrelu.start import random_generator
-from symrelu.validation import check_integer, check_similarity, scale_exponent, scaled
+from symrelu.validation import check_integer, check_similarity, random_generator, scale_exponent, scaled
 
 
 def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: Any = 0) -> Solution:

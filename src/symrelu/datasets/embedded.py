@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from symrelu.graphs import self_tuning_graph
-from symrelu.start import random_generator
-from symrelu.validation import check_integer, check_number
+from symrelu.validation import check_integer, check_number, random_generator
 
 
 def make_relu_gram(

@@ -78,6 +78,7 @@ class Operator(ABC):
     """
 
     xp: Any = np
+    _unknown: Any | None = None  # csr_array of bool
 
     def __init__(
         self,
@@ -112,15 +113,31 @@ class Operator(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not tell its support.")
 
     def imputed_matmul(self, V: Any, fill: float) -> Any:
-        """Return M V with ``fill`` wherever M has no positive observed entry, without forming that matrix."""
-        return self.matmul(V) + fill * (V.sum(axis=0) - self._pattern @ V)
+        """Return M V with ``fill`` in place of the zeros of M, without forming that matrix.
+
+        Unknown entries stay zero, except on the diagonal: an item is taken to be as similar to itself as to the
+        item most similar to it.
+        """
+        filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
+        return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
 
     @cached_property
-    def _pattern(self) -> Any:
-        """The support as a matrix of ones."""
+    def _not_zero(self) -> Any:
+        """One where M is positive or unknown."""
         indptr, indices = self.support
         ones = np.ones(len(indices), self.dtype)
-        return sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
+        support = sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
+        return support if self._unknown is None else support + self._unknown.astype(self.dtype)
+
+    @cached_property
+    def _unknown_diagonal(self) -> Any:
+        """The largest entry of each row whose diagonal entry is unknown, else zero."""
+        assert self._unknown is not None
+        return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
+
+    def row_maxima(self) -> Any:
+        """Return the largest observed entry of each row."""
+        raise NotImplementedError(f"{type(self).__name__} does not tell its largest entries.")
 
     def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
         """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.

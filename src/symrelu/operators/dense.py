@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from symrelu.kernels.tiles import dense_excess
 from symrelu.operators.tiled import TiledOperator
@@ -28,16 +29,19 @@ class DenseOperator(TiledOperator):
     """
 
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
-        self._all_known = unknown is None
+        self._unknown = None if unknown is None else csr_array(unknown)
         self._coded = M if unknown is None else _code(M, unknown)
         observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
         super().__init__(n=len(M), dtype=M.dtype, norm=sum(observed_squares) ** 0.5, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
-        if self._all_known:
+        if self._unknown is None:
             return self._coded @ V
         starts = range(0, self.n, self.tile)
         return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
+
+    def row_maxima(self) -> np.ndarray:
+        return np.maximum(0, self._coded.max(axis=1))
 
     @cached_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:

@@ -30,6 +30,12 @@ class ReferenceOperator(Operator):
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
 
+    def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
+        imputed = np.where((self._M == 0) & self._observed, self.dtype.type(fill), self._M)
+        unknown = ~np.diag(self._observed)
+        imputed[unknown, unknown] = self._M.max(axis=1)[unknown]
+        return imputed @ V
+
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         rows, cols = np.nonzero(self._M > 0)

@@ -30,7 +30,7 @@ class SparseOperator(TiledOperator):
         if unknown is not None:
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()
-        self._M = M
+        self._M, self._unknown = M, unknown
         self._support = _pack(M, tile)
         self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown, tile)
         norm = float(np.linalg.norm(M.data.astype(np.float64, copy=False)))
@@ -38,6 +38,9 @@ class SparseOperator(TiledOperator):
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
+
+    def row_maxima(self) -> np.ndarray:
+        return self._M.max(axis=1).toarray()
 
     @property
     def support(self) -> tuple[np.ndarray, np.ndarray]:

@@ -9,16 +9,17 @@ With Q an orthonormal basis of the columns of U, and Z = W Q the one product of 
 
     W ~ Q Z^T + Z Q^T - Q (Q^T Z) Q^T,
 
-the part of W in the tangent space of the matrices of this rank at X. It is exact if W has rank r and range Q,
-and its error is of second order in the angle between Q and the eigenvectors. Its own eigenvectors lie in the
-span of Q and Z, and come from a symmetric matrix of size 2 r. What it lacks is the part of W outside of Q; more
-products with the same W (``sweeps``) bring it in.
+the part of W in the tangent space of the matrices of this rank at X. Its own eigenvectors lie in the span of Q
+and Z, and come from a symmetric matrix of size 2 r. What it lacks is the part of W outside of Q. Where that is
+small the step is nearly exact; the error in the direction of an eigenvector that is left out shrinks by the
+ratio of its eigenvalue to the kept one. Where an eigenvalue that is left out is the larger one in size, the
+iteration loses its way: with a second product, of W with what Z adds to Q, the Rayleigh-Ritz method finds the
+best X in that span, which is never worse than the last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -34,25 +35,26 @@ class EigenState(State):
     product: Any  # R(U) Q
     eigenfactor: Any  # U before the extrapolation
     since_restart: int
-    eigenvalues: Any  # of W in the tangent space, falling
+    eigenvalues: Any  # of W in the span of Q and W Q, falling
+    sweeps: int  # of the coming step
 
 
 @dataclass(frozen=True)
 class Eigen:
     """The exact U-step by eigenvectors of W, followed by a subspace iteration, with momentum.
 
-    A step costs ``sweeps`` evaluations. Its memory and its arithmetic beside them are small, it needs no line
-    search and no support, and it can bring back a column that has vanished.
+    The objective never rises. A step costs ``sweeps`` evaluations, and one to three more where momentum or a
+    single sweep would have raised it. Memory and arithmetic beside them are small; it needs no support, and can
+    bring back a column that has vanished.
 
     Parameters
     ----------
     momentum : float, default=1.0
-        In [0, 1]: step k after a restart extrapolates by ``momentum * (k - 1) / (k + 2)``. A restart follows
-        where the objective rose.
+        In [0, 1]: step k after a restart extrapolates by ``momentum * (k - 1) / (k + 2)``. Where that raises
+        the objective it is left out, and k begins anew.
     sweeps : int, default=1
-        Products with each W. Many of them make the U-step exact. One is the fastest, but loses its way where
-        eigenvalues that are left out exceed in size those that are kept, as they may if the columns of one
-        sign are too few.
+        Products with each W. Many of them make the U-step exact. One is the fastest where it is enough; once it
+        is not, there are two from then on.
 
     Examples
     --------
@@ -74,26 +76,43 @@ class Eigen:
     def init(self, op: Operator, U0: Any) -> EigenState:
         """Evaluate at U0, which is also its own predecessor."""
         nothing = op.xp.zeros(min(2 * op.rank, op.n), dtype=U0.dtype)
-        return _evaluate(op, U0, U0, since_restart=0, eigenvalues=nothing)
+        return _evaluate(op, U0, U0, 0, nothing, self.sweeps)
 
     def step(self, op: Operator, state: State) -> EigenState:
-        """Go to the leading eigenvectors of W, extrapolate, and evaluate there."""
+        """Go to the leading eigenvectors of W, extrapolate, and evaluate there; take back what went too far."""
         assert isinstance(state, EigenState)
-        ritz = _Ritz.of(op, state.basis, _times_W(op, state.U, state.basis, state.product))
-        if self.sweeps > 1:
-            residual = op.frozen(state.U)
-            for _ in range(self.sweeps - 1):
-                ritz = ritz.refined(op, lambda V: _times_W(op, state.U, V, residual(V)))
-        U, eigenvalues = ritz.factor(op)
-        U = _aligned(op, U, state.eigenfactor)
+        U, eigenvalues = _best_factor(op, state, state.sweeps)
         k = state.since_restart
         b = self.momentum * max(0, k - 1) / (k + 2)
-        Y = U + b * (U - state.eigenfactor) if b > 0 else U
-        new = _evaluate(op, Y, U, k + 1, eigenvalues)
-        return replace(new, since_restart=0, eigenfactor=Y) if new.objective > state.objective else new
+        if b > 0:
+            new = _evaluate(op, U + b * (U - state.eigenfactor), U, k + 1, eigenvalues, state.sweeps)
+            if new.objective <= state.objective:
+                return new
+            k = 0
+        new = _evaluate(op, U, U, k + 1, eigenvalues, state.sweeps)
+        if new.objective > state.objective and state.sweeps == 1:
+            U, eigenvalues = _best_factor(op, state, 2)
+            new = _evaluate(op, U, U, 1, eigenvalues, 2)
+        # From two sweeps on only rounding can raise it, where nothing is left to gain.
+        return new if new.objective <= state.objective else replace(state, since_restart=0)
 
 
-def _evaluate(op: Operator, U: Any, eigenfactor: Any, since_restart: int, eigenvalues: Any) -> EigenState:
+def _best_factor(op: Operator, state: EigenState, sweeps: int) -> tuple[Any, Any]:
+    """Return the best factor that so many products with W find, turned to the last one, and eigenvalues."""
+    span = _Span.of(op, state.basis, _times_W(op, state.U, state.basis, state.product))
+    residual = op.frozen(state.U) if sweeps > 1 else None
+    for sweep in range(1, sweeps):
+        assert residual is not None
+        span = span if sweep == 1 else span.turned(op)
+        outside = span.outside
+        span = span.completed(op, _times_W(op, state.U, outside, residual(outside)))
+    U, eigenvalues = span.factor(op)
+    return _aligned(op, U, state.eigenfactor), eigenvalues
+
+
+def _evaluate(
+    op: Operator, U: Any, eigenfactor: Any, since_restart: int, eigenvalues: Any, sweeps: int
+) -> EigenState:
     Q = op.xp.linalg.qr(U)[0]
     passed = op.residual_product(U, Q)
     # U = Q (Q^T U), so that R U is at hand too.
@@ -110,6 +129,7 @@ def _evaluate(op: Operator, U: Any, eigenfactor: Any, since_restart: int, eigenv
         eigenfactor=eigenfactor,
         since_restart=since_restart,
         eigenvalues=eigenvalues,
+        sweeps=sweeps,
     )
 
 
@@ -118,36 +138,42 @@ def _times_W(op: Operator, U: Any, V: Any, residual_product: Any) -> Any:
     return (U * op.signature) @ (U.T @ V) + residual_product
 
 
-class _Ritz(NamedTuple):
-    """Vectors with their products: W on the span of ``basis`` and of what W adds to it."""
+class _Span(NamedTuple):
+    """W on the span of Q and of what W adds to it."""
 
-    basis: Any  # Q, orthonormal
-    product: Any  # W Q
-    outside: Any  # orthonormal, spans W Q - Q (Q^T W Q)
-    core: Any  # W in the basis [Q, outside], without its part from outside to outside
+    basis: Any  # [Q, outside], orthonormal
+    product: Any  # W Q, or W [Q, outside] where it is complete
+    core: Any  # W in this basis; zero from outside to outside where it is not complete
 
     @classmethod
-    def of(cls, op: Operator, Q: Any, product: Any) -> _Ritz:
-        xp = op.xp
+    def of(cls, op: Operator, Q: Any, product: Any) -> _Span:
+        """Return what one product tells."""
+        xp, rank = op.xp, Q.shape[1]
         inside = Q.T @ product
         # With Q in the factorisation, what is outside is orthogonal to it even where W adds next to nothing.
-        outside = xp.linalg.qr(xp.concat([Q, product - Q @ inside], axis=1))[0][:, Q.shape[1] :]
+        outside = xp.linalg.qr(xp.concat([Q, product - Q @ inside], axis=1))[0][:, rank:]
         height = outside.T @ product
         corner = xp.zeros((outside.shape[1], outside.shape[1]), dtype=Q.dtype)
         upper = xp.concat([(inside + inside.T) / 2, height.T], axis=1)
-        return cls(Q, product, outside, xp.concat([upper, xp.concat([height, corner], axis=1)]))
+        core = xp.concat([upper, xp.concat([height, corner], axis=1)])
+        return cls(xp.concat([Q, outside], axis=1), product, core)
 
-    def refined(self, op: Operator, times_W: Callable[[Any], Any]) -> _Ritz:
-        """Return the extreme eigenvectors of W in the span of [Q, outside], from one more product."""
-        xp, rank = op.xp, op.rank
-        product = times_W(self.outside)
+    @property
+    def outside(self) -> Any:
+        return self.basis[:, self.product.shape[1] :]
+
+    def completed(self, op: Operator, product: Any) -> _Span:
+        """Return the same with the product of W and what is outside."""
         corner = self.outside.T @ product
         core = self.core.copy()
-        core[rank:, rank:] = (corner + corner.T) / 2
-        values, vectors = xp.linalg.eigh(core)
+        core[op.rank :, op.rank :] = (corner + corner.T) / 2
+        return _Span(self.basis, op.xp.concat([self.product, product], axis=1), core)
+
+    def turned(self, op: Operator) -> _Span:
+        """Return the span of the best vectors in this one, which is complete, and of what W adds to them."""
+        values, vectors = op.xp.linalg.eigh(self.core)
         chosen = vectors[:, _extremes(op, values.shape[0])]
-        Q = xp.concat([self.basis, self.outside], axis=1) @ chosen
-        return _Ritz.of(op, Q, xp.concat([self.product, product], axis=1) @ chosen)
+        return _Span.of(op, self.basis @ chosen, self.product @ chosen)
 
     def factor(self, op: Operator) -> tuple[Any, Any]:
         """Return the best factor for this part of W, and its eigenvalues."""
@@ -155,8 +181,7 @@ class _Ritz(NamedTuple):
         values, vectors = xp.linalg.eigh(self.core)
         chosen = _extremes(op, values.shape[0])
         size = xp.sqrt(xp.clip(values[chosen] * op.signature - op.alpha / 2, 0, None))
-        U = xp.concat([self.basis, self.outside], axis=1) @ (vectors[:, chosen] * size)
-        return U, values[::-1]
+        return self.basis @ (vectors[:, chosen] * size), values[::-1]
 
 
 def _extremes(op: Operator, count: int) -> Any:

@@ -22,8 +22,10 @@ from symrelu.solvers.partial import partial_gradient, rise
 # L falls a little after each success, and is doubled when it was too small.
 _RELAX = 0.9
 _TIGHTEN = 2.0
-# Where nothing is left to gain the inequality is lost in rounding, and L would grow for ever.
-_ROUNDING = 1e-14
+# Where nothing is left to gain the inequality is lost in rounding, and L would grow for ever: it gets a slack,
+# and a step that is lost in the digits of U is the last one. Both in units of the precision of the factors.
+_ROUNDING = 64.0
+_LOST = 4.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,8 +81,11 @@ class PALM:
         while True:
             U = (L * state.extrapolated - state.partial_gradient) / (L + op.alpha)
             new = self._evaluate(op, U, state.U, state.iteration + 1, L * _RELAX)
-            if _descends(op, state, new, L) or not math.isfinite(L):
+            if _descends(op, state, new, L):
                 return new
+            change = math.sqrt(square_norm(op, U - state.extrapolated) / square_norm(op, state.extrapolated))
+            if change <= _LOST * _precision(op):
+                return new if new.objective <= state.objective else state
             L *= _TIGHTEN
 
     def _evaluate(self, op: Operator, U: Any, previous: Any, iteration: int, curvature: float) -> PALMState:
@@ -104,9 +109,13 @@ class PALM:
         )
 
 
+def _precision(op: Operator) -> float:
+    return float(op.xp.finfo(op.dtype).eps)
+
+
 def _descends(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
     """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + L/2 ||U+ - Y||^2, up to rounding."""
     change = new.U - old.extrapolated
     model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change)
-    slack = _ROUNDING * (old.latent_loss + abs(old.rise))
+    slack = _ROUNDING * _precision(op) * (old.latent_loss + abs(old.rise))
     return new.latent_loss <= model + L / 2 * square_norm(op, change) + slack
