@@ -64,7 +64,7 @@ class Problem(NamedTuple):
 
 
 def problems(kinds: Iterable[str]) -> list[Problem]:
-    """Return the problems of that kind; real data where they are found."""
+    """Return the problems of these kinds: synthetic, digits, real (where found) or the name of a data set."""
     found = []
     for kind in kinds:
         if kind == "tiny":
@@ -74,7 +74,7 @@ def problems(kinds: Iterable[str]) -> list[Problem]:
         elif kind == "digits":
             found.append(Problem(DIGITS, 20))
         else:
-            cases, missing = find_data_sets()
+            cases, missing = find_data_sets(names=tuple(paper.REAL_RANK) if kind == "real" else (kind,))
             print("\n".join(missing))
             found += [Problem(case, paper.REAL_RANK[case.key]) for case in cases]
     return found
