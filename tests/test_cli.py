@@ -13,7 +13,8 @@ from scipy import io, sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose, metrics
 from symrelu.datasets import make_relu_gram
-from symrelu.experiments import real, synthetic
+from symrelu.experiments import real, signed, synthetic
+from symrelu.experiments.cases import ReluGram
 
 PNG = b"\x89PNG"
 
@@ -393,6 +394,21 @@ def test_reproduce_ablation(tmp_path, monkeypatch, capsys, no_data, short_fits):
     assert code == 0
     assert err.count("Not run.") == 2
     assert "spectral start" in out
+
+
+def test_reproduce_signed(tmp_path, monkeypatch, capsys, no_data):
+    for name in ("LIMITS", "GRAPH_LIMITS"):
+        monkeypatch.setattr(signed, name, replace(signed.LIMITS, max_iter=2))
+    monkeypatch.setattr(signed, "SHIFTED", ((ReluGram(40, 3, 0.1), 4),))
+    code, out, err = symrelu(monkeypatch, capsys, "reproduce", "signed", "--quick", "-o", tmp_path)
+    assert code == 0
+    assert err.count("Not run.") == 2
+    assert "14 of 14 fits are stored" in out
+    assert "hidden pairs" in (tmp_path / "signed_graphs_error.csv").read_text(encoding="utf-8")
+    code, _, err = symrelu(monkeypatch, capsys, "reproduce", "signed", "--only", "karate", "-o", tmp_path)
+    assert code == 2
+    assert "--only must be one of 'ORL'" in err
+    assert "'polblogs', got 'karate'" in err
 
 
 def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, capsys, no_data, short_fits):

@@ -11,6 +11,7 @@ from scipy import io, sparse
 
 from symrelu import datasets
 from symrelu.datasets import published
+from symrelu.experiments import find_signed_data
 
 LOADERS = {
     "ORL": datasets.load_orl,
@@ -151,6 +152,13 @@ def test_graphs(tmp_path, monkeypatch):
     dataset = datasets.load_graph("cora", tmp_path)
     assert_array_equal(dataset.M.toarray(), A.toarray())
     assert_array_equal(dataset.target, [0, -1, 1])
+    found = published.find_dataset("cora", tmp_path)
+    assert (found.name, found.path, found.n_samples, found.sha256) == ("cora", path, 3, digest)
+    (case,), missing = find_signed_data(str(tmp_path), ("cora", "polblogs"))
+    assert_array_equal(case.load(0).toarray(), A.toarray())
+    assert (case.name, case.n) == ("cora", 3)
+    assert len(missing) == 1
+    assert "graph_polblogs.npz" in missing[0]
     with pytest.raises(FileNotFoundError, match=r"pubmed was not found: put graph_pubmed.npz into"):
         datasets.load_graph("pubmed", tmp_path)
     with pytest.raises(ValueError, match="name must be one of 'cora', 'pubmed'"):

@@ -1,11 +1,13 @@
 """The committed results say what the documentation says of them, and can be had again."""
 
 import csv
+import math
 from pathlib import Path
 
 import pytest
 
 from symrelu.experiments import Synthetic, paper
+from symrelu.experiments.signed import GRAPH_MODELS
 from symrelu.experiments.synthetic import SETTINGS
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -90,6 +92,59 @@ def test_aapb_is_lowest_and_the_printed_numbers_are_no_relative_errors(name):
 @pytest.mark.parametrize("name", ["TDT2", "COIL100"])
 def test_the_papers_limit_of_time_holds(name):
     assert real_table("real_seconds")[name, "AAPB, step 10"] < paper.REAL_MAX_SECONDS
+
+
+# At most 100 evaluations of the defaults: at or below what the paper prints.
+PRINTED = {"ORL": 0.145, "YaleB": 0.352, "COIL20": 0.3549, "PIE": 0.296, "TDT2": 0.4649, "COIL100": 0.3449}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_defaults_are_below_the_printed_errors_within_100_evaluations(name):
+    assert real_table("real_within_evaluations")[name, "LBFGS"] <= PRINTED[name]
+
+
+def test_one_negative_column_holds_the_shifted_matrices():
+    errors, evaluations = (
+        table("signed/signed_matrices_error.csv"),
+        table("signed/signed_matrices_evaluations.csv"),
+    )
+    for n, planted, p in paper.SHIFTED:
+        row = f"m={n}, r̄={planted}, p={p:g}, r={planted + 1}"
+        for model in ("one negative column", "n_negative='auto'"):
+            assert errors[row, model] <= 1e-4
+            assert errors[row, f"{model}: hidden pairs"] <= 1e-3
+            assert evaluations[row, model] <= 150
+        assert errors[row, "the paper's model"] > 0.2
+
+
+@pytest.mark.parametrize(
+    ("row", "target"),
+    [("ORL, n=400, r=40", 1e-3), ("COIL20, n=1440, r=20", 0.02), ("cora, n=2708, r=32", 0.2)],
+)
+def test_one_negative_column_without_the_diagonal_on_graphs(row, target):
+    model = "one negative column, no diagonal"
+    assert table("signed/signed_graphs_error.csv")[row, model] <= target
+    assert table("signed/signed_graphs_evaluations.csv")[row, model] <= 200
+
+
+def test_a_close_fit_of_a_graph_is_shown_with_what_it_is_worth():
+    errors = table("signed/signed_graphs_error.csv")
+    rows = {row for row, _ in errors}
+    assert len(rows) == 10
+    for row in rows:
+        assert errors[row, "numbers per pair"] > 0
+        for model in GRAPH_MODELS:
+            assert errors[row, f"{model.name}: hidden pairs"] > errors[row, model.name]
+
+
+def test_the_default_solver_saves_what_the_documentation_says():
+    ratios = {line["problem"]: line for line in lines("solvers/default.csv")}
+    synthetic = [ratios[f"m={n}, r̄={planted}, p={p:g}, r={r}"] for n, planted, p, r in paper.SYNTHETIC_COLUMNS]
+    for step, least, mean in ((1, 15, 33), (10, 4, 10)):
+        fewer = [float(line[f"least, step {step}"]) for line in synthetic]
+        assert min(fewer) >= least
+        assert math.exp(sum(map(math.log, fewer)) / len(fewer)) >= mean
+        assert min(float(line[f"seconds, step {step}"]) for line in synthetic) > 1
 
 
 def test_a_cell_can_be_had_again():

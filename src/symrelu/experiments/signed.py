@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from symrelu.experiments import paper, real
 from symrelu.experiments.cases import Case, PublishedGraph, ReluGram, SampleGraph, matrix_of
-from symrelu.experiments.cells import Cell, CellResult
+from symrelu.experiments.cells import Cell
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ModelFit
-from symrelu.experiments.tables import Entry, Table
+from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.loop import Limits
 from symrelu.metrics import parameters_per_pair
 
@@ -36,6 +37,15 @@ SHIFTED = tuple((ReluGram(n, planted, p), planted + 1) for n, planted, p in pape
 GRAPHS = ("cora", "email-Eu-core", "polblogs")
 GRAPH_RANK = 32
 QUICK_SETS = ("ORL", "COIL20")
+
+
+class Part(NamedTuple):
+    """Matrices with their ranks, and what is fitted to them."""
+
+    name: str
+    problems: Sequence[tuple[Case, int]]
+    models: Sequence[ModelFit]
+    limits: Limits
 
 
 @dataclass(frozen=True)
@@ -81,92 +91,74 @@ class Signed(Experiment):
     def _seeds(self, case: Case) -> range:
         return range(1 if self.quick or not case.random else self.seeds)
 
-    def matrices(self) -> list[tuple[Case, int]]:
-        """Return the synthetic matrices and their rank, one more than planted."""
-        return list(SHIFTED)
-
-    def graphs(self) -> list[tuple[Case, int]]:
-        """Return the graphs and the rank of their fits, small ones first."""
-        found: list[tuple[Case, int]] = [(real.DIGITS, real.DIGITS_RANK)]
+    def parts(self) -> list[Part]:
+        """Return the synthetic matrices at one rank more than planted, and the graphs, small ones first."""
+        graphs: list[tuple[Case, int]] = [(real.DIGITS, real.DIGITS_RANK)]
         for case in self.cases:
             rank = paper.REAL_RANK[case.key] if isinstance(case, SampleGraph) else GRAPH_RANK
-            found.append((case, rank))
-        return sorted(found, key=lambda item: item[0].n)
+            graphs.append((case, rank))
+        graphs.sort(key=lambda item: item[0].n)
+        return [
+            Part("matrices", SHIFTED, MATRIX_MODELS, LIMITS),
+            Part("graphs", graphs, GRAPH_MODELS, GRAPH_LIMITS),
+        ]
 
     def cells(self) -> Sequence[Cell]:
         """Return all fits, those of a matrix after each other."""
-        found = []
-        for problems, models, limits in (
-            (self.matrices(), MATRIX_MODELS, LIMITS),
-            (self.graphs(), GRAPH_MODELS, GRAPH_LIMITS),
-        ):
-            for case, rank in problems:
-                for seed in self._seeds(case):
-                    for model in models:
-                        found += [Cell(case, rank, fit, seed, limits) for fit in (model, _judged(model))]
-        return found
+        return [
+            Cell(case, rank, fit, seed, part.limits)
+            for part in self.parts()
+            for case, rank in part.problems
+            for seed in self._seeds(case)
+            for model in part.models
+            for fit in (model, _judged(model))
+        ]
 
     def tables(self, results: Results) -> Sequence[Table]:
         """Return the errors with what stands beside them, and the evaluations."""
-        matrices = (self.matrices(), MATRIX_MODELS, LIMITS)
-        graphs = (self.graphs(), GRAPH_MODELS, GRAPH_LIMITS)
+        parts = self.parts()
         return [
-            self._errors(results, "signed_matrices_error", "Relative errors, synthetic matrices", *matrices),
-            self._errors(results, "signed_graphs_error", "Relative errors, graphs", *graphs),
-            self._evaluations(results, "signed_matrices_evaluations", "Evaluations, synthetic", *matrices),
-            self._evaluations(results, "signed_graphs_evaluations", "Evaluations, graphs", *graphs),
+            *(self._errors(results, part) for part in parts),
+            *(self._evaluations(results, part) for part in parts),
         ]
 
-    def _runs(
-        self, results: Results, case: Case, rank: int, model: ModelFit, limits: Limits
-    ) -> list[CellResult]:
-        return results_of((Cell(case, rank, model, seed, limits) for seed in self._seeds(case)), results)
+    def _entry(
+        self, results: Results, part: Part, problem: tuple[Case, int], fit: ModelFit, number: str
+    ) -> Entry | None:
+        case, rank = problem
+        cells = (Cell(case, rank, fit, seed, part.limits) for seed in self._seeds(case))
+        return Entry.of(results_of(cells, results), lambda result: float(getattr(result, number)))
 
-    def _errors(
-        self,
-        results: Results,
-        name: str,
-        title: str,
-        problems: Sequence[tuple[Case, int]],
-        models: Sequence[ModelFit],
-        limits: Limits,
-    ) -> Table:
+    def _errors(self, results: Results, part: Part) -> Table:
+        fits = [fit for model in part.models for fit in (model, _judged(model))]
         rows = []
-        for case, rank in problems:
-            entries: list[Entry | None] = [_numbers_per_pair(case, rank)]
-            for model in models:
-                for fit in (model, _judged(model)):
-                    runs = self._runs(results, case, rank, fit, limits)
-                    entries.append(Entry.of(runs, lambda result: result.relative_error))
-            rows.append((_label(case, rank), tuple(entries)))
-        heads = [head for model in models for head in (model.name, f"{model.name}: hidden pairs")]
+        for problem in part.problems:
+            entries = (self._entry(results, part, problem, fit, "relative_error") for fit in fits)
+            rows.append((_label(*problem), (_numbers_per_pair(*problem), *entries)))
         return Table(
-            name,
-            title,
+            f"signed_{part.name}_error",
+            f"Relative errors, {part.name}",
             "matrix",
-            ("numbers per pair", *heads),
+            ("numbers per pair", *(fit.name for fit in fits)),
             tuple(rows),
             form=_short,
             note="Of a close fit with many numbers per pair only the error of the hidden pairs says something.",
         )
 
-    def _evaluations(
-        self,
-        results: Results,
-        name: str,
-        title: str,
-        problems: Sequence[tuple[Case, int]],
-        models: Sequence[ModelFit],
-        limits: Limits,
-    ) -> Table:
+    def _evaluations(self, results: Results, part: Part) -> Table:
         rows = []
-        for case, rank in problems:
-            runs = (self._runs(results, case, rank, model, limits) for model in models)
-            entries = tuple(Entry.of(run, lambda result: result.n_evaluations) for run in runs)
-            rows.append((_label(case, rank), entries))
-        heads = tuple(model.name for model in models)
-        note = f"To a relative error of {paper.TOL:g}, or for {limits.max_iter} iterations."
-        return Table(name, title, "matrix", heads, tuple(rows), form=lambda value: f"{value:.0f}", note=note)
+        for problem in part.problems:
+            entries = (self._entry(results, part, problem, model, "n_evaluations") for model in part.models)
+            rows.append((_label(*problem), tuple(entries)))
+        return Table(
+            f"signed_{part.name}_evaluations",
+            f"Evaluations, {part.name}",
+            "matrix",
+            tuple(model.name for model in part.models),
+            tuple(rows),
+            form=fixed(0),
+            note=f"To a relative error of {paper.TOL:g}, or for {part.limits.max_iter} iterations.",
+        )
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return none: the tables say it."""

@@ -54,6 +54,13 @@ def objective(op: Operator, U: Any, latent_loss: float) -> float:
     return latent_loss + op.alpha / 2 * square_norm(op, U)
 
 
+def check_count(solver: Any, name: str) -> None:
+    """Raise unless a hyperparameter is a positive integer."""
+    value = getattr(solver, name)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{type(solver).__name__}({name}=...) must be a positive integer, got {value!r}.")
+
+
 def check_range(solver: Any, name: str, low: float, high: float, *, low_included: bool = True) -> None:
     """Make a hyperparameter a plain float, or raise unless it is between ``low`` and ``high``.
 

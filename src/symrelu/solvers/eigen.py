@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, check_range, objective, square_norm
+from symrelu.solvers.base import State, check_count, check_range, objective, square_norm
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,8 +70,7 @@ class Eigen:
 
     def __post_init__(self) -> None:
         check_range(self, "momentum", 0, 1)
-        if isinstance(self.sweeps, bool) or not isinstance(self.sweeps, int) or self.sweeps < 1:
-            raise ValueError(f"Eigen(sweeps=...) must be a positive integer, got {self.sweeps!r}.")
+        check_count(self, "sweeps")
 
     def init(self, op: Operator, U0: Any) -> EigenState:
         """Evaluate at U0, which is also its own predecessor."""

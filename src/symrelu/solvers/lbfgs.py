@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, inner, objective, square_norm
+from symrelu.solvers.base import State, check_count, inner, objective, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -72,8 +72,7 @@ class LBFGS:
     memory: int = 10
 
     def __post_init__(self) -> None:
-        if isinstance(self.memory, bool) or not isinstance(self.memory, int) or self.memory < 1:
-            raise ValueError(f"LBFGS(memory=...) must be a positive integer, got {self.memory!r}.")
+        check_count(self, "memory")
 
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
