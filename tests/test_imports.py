@@ -19,7 +19,8 @@ ALLOWED = {
     "solvers": {"solvers", "operators.base"},
     "files": set(),
     "validation": {"kernels"},
-    "solution": {"files"},
+    "queries": {"validation"},
+    "solution": {"files", "queries"},
     "loop": {"operators.base", "solution", "solvers.base", "validation"},
     "start": {"operators.base", "validation"},
     "graphs": {"validation"},
@@ -36,7 +37,7 @@ ALLOWED = {
         "start",
         "validation",
     },
-    "estimators": {"decompose", "graphs", "validation"},
+    "estimators": {"decompose", "graphs", "queries", "validation"},
     "plots": {"files", "kernels", "solution"},
     "experiments": {
         "baselines",

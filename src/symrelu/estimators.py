@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symrelu.decompose import decompose
 from symrelu.graphs import self_tuning_graph
+from symrelu.queries import Queries
 from symrelu.validation import check_choice, check_integer, reject_foreign_objects
 
 AFFINITIES = ("precomputed", "self_tuning")
 
 
-class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
     Parameters
@@ -205,6 +206,11 @@ class SymReLU(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return X
         self.affinity_matrix_ = self_tuning_graph(X)
         return self.affinity_matrix_
+
+    @property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        return self.embedding_, self.embedding_ * self.signature_
 
     @property
     def _n_features_out(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.files import damage_named, open_npz, write_aside
+from symrelu.queries import Queries
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -129,7 +130,7 @@ class History:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(Queries):
     """A fitted decomposition M ~ max(0, (U * signature) U^T).
 
     Attributes
@@ -202,6 +203,10 @@ class Solution:
     def n_negative(self) -> int:
         """Number of columns that enter X with a minus sign."""
         return int(np.sum(self.signature < 0))
+
+    @property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.U, self.U * self.signature if self.V is None else self.V
 
     def __repr__(self) -> str:
         return (
