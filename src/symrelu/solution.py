@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from symrelu.canonical import canonical_factor
 from symrelu.files import damage_named, open_npz, write_aside
 from symrelu.queries import Queries
 
@@ -213,6 +214,20 @@ class Solution(Queries):
             f"Solution(n={len(self.U)}, rank={self.rank}, n_negative={self.n_negative}, "
             f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
         )
+
+    def canonicalize(self) -> Solution:
+        """Return the same X by a factor that depends on X alone, so that runs can be compared.
+
+        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each sign by
+        falling size, the entry of largest magnitude positive. Where eigenvalues are equal, they can still turn.
+        """
+        if self.V is not None:
+            raise ValueError(
+                "Only a symmetric X has a canonical factor; this solution has two factors, U and V."
+            )
+        U = canonical_factor(self.U, self.signature)
+        change = float(np.sum(U.astype(np.float64) ** 2) - np.sum(self.U.astype(np.float64) ** 2))
+        return replace(self, U=U, objective=self.objective + self.alpha / 2 * change)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution to an npz file (arrays and JSON, no pickle).
