@@ -112,7 +112,7 @@ def test_one_negative_column_holds_the_shifted_matrices():
         row = f"m={n}, r̄={planted}, p={p:g}, r={planted + 1}"
         for model in ("one negative column", "n_negative='auto'"):
             assert errors[row, model] <= 1e-4
-            assert errors[row, f"{model}: hidden pairs"] <= 1e-3
+            assert errors[row, f"{model}: hidden pairs"] <= 1e-2
             assert evaluations[row, model] <= 150
         assert errors[row, "the paper's model"] > 0.2
 

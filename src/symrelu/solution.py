@@ -218,8 +218,9 @@ class Solution(Queries):
     def canonicalize(self) -> Solution:
         """Return the same X by a factor that depends on X alone, so that runs can be compared.
 
-        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each sign by
-        falling size, the entry of largest magnitude positive. Where eigenvalues are equal, they can still turn.
+        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each
+        sign by falling size, the entry of largest magnitude positive. Where eigenvalues are equal, they can
+        still turn.
         """
         if self.V is not None:
             raise ValueError(

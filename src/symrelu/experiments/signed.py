@@ -43,9 +43,11 @@ class Part(NamedTuple):
     """Matrices with their ranks, and what is fitted to them."""
 
     name: str
+    title: str
     problems: Sequence[tuple[Case, int]]
     models: Sequence[ModelFit]
     limits: Limits
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,6 @@ class Signed(Experiment):
             *(f"Not run. {reason}" for reason in self.missing),
         )
 
-    def _seeds(self, case: Case) -> range:
-        return range(1 if self.quick or not case.random else self.seeds)
-
     def parts(self) -> list[Part]:
         """Return the synthetic matrices at one rank more than planted, and the graphs, small ones first."""
         graphs: list[tuple[Case, int]] = [(real.DIGITS, real.DIGITS_RANK)]
@@ -99,8 +98,15 @@ class Signed(Experiment):
             graphs.append((case, rank))
         graphs.sort(key=lambda item: item[0].n)
         return [
-            Part("matrices", SHIFTED, MATRIX_MODELS, LIMITS),
-            Part("graphs", graphs, GRAPH_MODELS, GRAPH_LIMITS),
+            Part(
+                "matrices",
+                "synthetic matrices",
+                SHIFTED,
+                MATRIX_MODELS,
+                LIMITS,
+                1 if self.quick else self.seeds,
+            ),
+            Part("graphs", "graphs", graphs, GRAPH_MODELS, GRAPH_LIMITS, seeds=1),
         ]
 
     def cells(self) -> Sequence[Cell]:
@@ -109,7 +115,7 @@ class Signed(Experiment):
             Cell(case, rank, fit, seed, part.limits)
             for part in self.parts()
             for case, rank in part.problems
-            for seed in self._seeds(case)
+            for seed in range(part.seeds)
             for model in part.models
             for fit in (model, _judged(model))
         ]
@@ -126,7 +132,7 @@ class Signed(Experiment):
         self, results: Results, part: Part, problem: tuple[Case, int], fit: ModelFit, number: str
     ) -> Entry | None:
         case, rank = problem
-        cells = (Cell(case, rank, fit, seed, part.limits) for seed in self._seeds(case))
+        cells = (Cell(case, rank, fit, seed, part.limits) for seed in range(part.seeds))
         return Entry.of(results_of(cells, results), lambda result: float(getattr(result, number)))
 
     def _errors(self, results: Results, part: Part) -> Table:
@@ -134,15 +140,17 @@ class Signed(Experiment):
         rows = []
         for problem in part.problems:
             entries = (self._entry(results, part, problem, fit, "relative_error") for fit in fits)
-            rows.append((_label(*problem), (_numbers_per_pair(*problem), *entries)))
+            per_pair = Entry(parameters_per_pair(matrix_of(problem[0], 0), problem[1]), count=part.seeds)
+            rows.append((_label(*problem), (per_pair, *entries)))
         return Table(
             f"signed_{part.name}_error",
-            f"Relative errors, {part.name}",
+            f"Relative errors, {part.title}",
             "matrix",
             ("numbers per pair", *(fit.name for fit in fits)),
             tuple(rows),
             form=_short,
             note="Of a close fit with many numbers per pair only the error of the hidden pairs says something.",
+            seeds=part.seeds,
         )
 
     def _evaluations(self, results: Results, part: Part) -> Table:
@@ -152,12 +160,13 @@ class Signed(Experiment):
             rows.append((_label(*problem), tuple(entries)))
         return Table(
             f"signed_{part.name}_evaluations",
-            f"Evaluations, {part.name}",
+            f"Evaluations, {part.title}",
             "matrix",
             tuple(model.name for model in part.models),
             tuple(rows),
             form=fixed(0),
             note=f"To a relative error of {paper.TOL:g}, or for {part.limits.max_iter} iterations.",
+            seeds=part.seeds,
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -173,10 +182,6 @@ def _judged(model: ModelFit) -> ModelFit:
 def _label(case: Case, rank: int) -> str:
     size = "" if isinstance(case, ReluGram) else f", n={case.n}"
     return f"{case.name}{size}, r={rank}"
-
-
-def _numbers_per_pair(case: Case, rank: int) -> Entry:
-    return Entry(parameters_per_pair(matrix_of(case, 0), rank))
 
 
 def _short(value: float) -> str:
