@@ -97,15 +97,9 @@ class Signed(Experiment):
             rank = paper.REAL_RANK[case.key] if isinstance(case, SampleGraph) else GRAPH_RANK
             graphs.append((case, rank))
         graphs.sort(key=lambda item: item[0].n)
+        seeds = 1 if self.quick else self.seeds
         return [
-            Part(
-                "matrices",
-                "synthetic matrices",
-                SHIFTED,
-                MATRIX_MODELS,
-                LIMITS,
-                1 if self.quick else self.seeds,
-            ),
+            Part("matrices", "synthetic matrices", SHIFTED, MATRIX_MODELS, LIMITS, seeds),
             Part("graphs", "graphs", graphs, GRAPH_MODELS, GRAPH_LIMITS, seeds=1),
         ]
 
