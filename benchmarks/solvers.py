@@ -232,10 +232,12 @@ def draw(rows: list[dict[str, object]], path: Path) -> None:
             reached = [(float(str(ratio)), names.index(name)) for name, ratio in ratios.items() if ratio]
             if reached:
                 x, y = zip(*reached, strict=True)
-                big = {"s": 70, "zorder": 3} if method.name == DEFAULT else {"s": 28}
+                big = {"s": 90, "color": "black", "zorder": 3} if method.name == DEFAULT else {"s": 28}
                 ax.scatter(x, y, marker="osD^v<>*P"[k], label=method.name, **big)
         ax.axvline(1, color="black", linewidth=1)
         ax.set_xscale("log")
+        ax.set_xticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+        ax.minorticks_off()
         ax.set_xlabel(f"times fewer {what} than AAPB at step 10")
         ax.grid(alpha=0.3)
     axes[0].set_yticks(range(len(names)), names)
