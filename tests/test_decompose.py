@@ -32,11 +32,11 @@ def test_paper_example_has_rank_two(kind, seed):
 @pytest.mark.parametrize("backend", ["dense", "sparse", "reference"])
 def test_backends_agree(backend):
     M, _ = make_relu_gram(60, 4, shift=0.02, random_state=0)
-    expected = decompose(M, 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore")
-    actual = decompose(M, 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore", backend=backend)
+    expected = decompose(M, 5, random_state=0, max_iter=15, alpha=0.1, diagonal="ignore")
+    actual = decompose(M, 5, random_state=0, max_iter=15, alpha=0.1, diagonal="ignore", backend=backend)
     assert_allclose(actual.U, expected.U, rtol=1e-8, atol=1e-8)
     sparse_input = decompose(
-        sparse.csr_array(M), 5, random_state=0, max_iter=60, alpha=0.1, diagonal="ignore", backend=backend
+        sparse.csr_array(M), 5, random_state=0, max_iter=15, alpha=0.1, diagonal="ignore", backend=backend
     )
     assert_allclose(sparse_input.U, expected.U, rtol=1e-8, atol=1e-8)
 
@@ -93,16 +93,16 @@ def test_reported_errors_are_true():
 def test_unknown_entries_do_not_matter_and_zeros_do():
     problem = random_problem(1, n=30, masked=0.3)
     other = np.where(problem.unknown, 7.0, problem.M)
-    fits = [decompose(M, 3, mask=problem.unknown, random_state=0, max_iter=30) for M in (problem.M, other)]
+    fits = [decompose(M, 3, mask=problem.unknown, random_state=0, max_iter=12) for M in (problem.M, other)]
     assert_allclose(fits[0].U, fits[1].U, rtol=1e-9, atol=1e-9)
-    assert abs(decompose(problem.M, 3, random_state=0, max_iter=30).U - fits[0].U).max() > 1e-3
+    assert abs(decompose(problem.M, 3, random_state=0, max_iter=12).U - fits[0].U).max() > 1e-3
 
 
 def test_sparse_mask_equals_dense_mask():
     problem = random_problem(2, n=30, masked=0.3)
-    dense = decompose(problem.M, 3, mask=problem.unknown, random_state=0, max_iter=20)
+    dense = decompose(problem.M, 3, mask=problem.unknown, random_state=0, max_iter=12)
     other = decompose(
-        sparse.csr_array(problem.M), 3, mask=sparse.coo_array(problem.unknown), random_state=0, max_iter=20
+        sparse.csr_array(problem.M), 3, mask=sparse.coo_array(problem.unknown), random_state=0, max_iter=12
     )
     assert_allclose(other.U, dense.U, rtol=1e-9, atol=1e-9)
 
@@ -128,8 +128,8 @@ def test_permutation_of_items_with_the_start():
     M, _ = make_relu_gram(40, 3, shift=0.05, random_state=0)
     U0 = np.random.default_rng(0).standard_normal((40, 3))
     order = np.random.default_rng(1).permutation(40)
-    plain = decompose(M, 3, init=U0, max_iter=50)
-    other = decompose(M[np.ix_(order, order)], 3, init=U0[order], max_iter=50)
+    plain = decompose(M, 3, init=U0, max_iter=15)
+    other = decompose(M[np.ix_(order, order)], 3, init=U0[order], max_iter=15)
     assert_allclose(other.U, plain.U[order], rtol=1e-8, atol=1e-8)
 
 
