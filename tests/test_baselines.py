@@ -531,3 +531,8 @@ def test_positive_eigenvalues_alone_give_the_nearest_semidefinite_matrix(n):
         np.testing.assert_allclose(solution.U @ solution.U.T, (vectors * kept) @ vectors.T, atol=1e-10)
         assert (solution.signature == 1).all()
         assert solution.relative_error >= truncated_eigen(M, rank).relative_error - 1e-12
+
+
+def test_eigenvectors_of_repeated_eigenvalues_are_the_same_each_time():
+    blocks = np.kron(np.eye(8), np.ones((6, 6)))
+    assert len({truncated_eigen(blocks, 8, random_state=0).U.tobytes() for _ in range(5)}) == 1

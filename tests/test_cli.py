@@ -171,6 +171,21 @@ def test_a_second_fit_is_judged_by_hidden_pairs(tmp_path, matrix_file, monkeypat
     np.testing.assert_array_equal(Solution.load(output).U, shown.U)
 
 
+def test_a_second_fit_that_is_interrupted_judges_nothing(tmp_path, matrix_file, monkeypatch, capsys):
+    def interrupted(M, rank, *, mask, **settings):
+        solution = decompose(M, rank, mask=mask, **settings)
+        return solution if mask is None else replace(solution, status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(cli, "decompose", interrupted)
+    output = tmp_path / "o.npz"
+    code, out, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output, "--held-out", 0.1, "--max-iter", 2
+    )
+    assert code == 130
+    assert "not measured: interrupted" in out
+    assert Solution.load(output).n_iter == 2
+
+
 def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_file, monkeypatch, capsys):
     options = ["fit", matrix_file, "-r", 4, "-o", tmp_path / "o.npz", "--max-iter", 3]
     _, plain, _ = symrelu(monkeypatch, capsys, *options)
@@ -203,6 +218,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1"],
             "fraction must be a number in (0, 0.99]",
         ),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1e-9"], "must hide at least one pair"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
         (

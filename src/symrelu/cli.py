@@ -49,7 +49,7 @@ from symrelu.experiments.tables import Table as ResultTable
 from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
 from symrelu.solvers import SOLVERS, get_solver
-from symrelu.validation import check_choice
+from symrelu.validation import check_choice, check_mask
 
 app = typer.Typer(
     help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
@@ -177,8 +177,8 @@ def fit(
         sweeps=sweeps,
     )
     M = read_matrix(file)
-    unknown = None if mask is None else _as_mask(read_matrix(mask))
-    hidden = None if held_out is None else metrics.random_mask(M.shape[0], held_out, random_state=seed)
+    unknown = check_mask(None if mask is None else _as_mask(read_matrix(mask)), M.shape[0])
+    hidden = None if held_out is None else _hidden_pairs(M.shape[0], held_out, unknown, seed)
     fitted = partial(
         decompose,
         M,
@@ -205,18 +205,41 @@ def fit(
     solution.save(output)
     if plot is not None:
         _draw_convergence(solution, file.name, plot)
-    interrupted = solution.status is Status.INTERRUPTED
-    error: float | None = None
+    interrupted, judgement = solution.status is Status.INTERRUPTED, _NOT_JUDGED
     if hidden is not None and not interrupted:
-        if unknown is not None:
-            hidden = sparse.csr_array(hidden) > sparse.csr_array(unknown)
-        both = hidden if unknown is None else sparse.csr_array(hidden) + sparse.csr_array(unknown)
-        with suppress(KeyboardInterrupt), _progress(f"{file.name}, pairs hidden", max_iter) as callback:
-            judged = fitted(mask=both, callback=callback)
-            error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
-    console.print(_summary(solution, M, error, output, plot))
+        with _progress(f"{file.name}, pairs hidden", max_iter) as callback:
+            judgement, interrupted = _judge(fitted, M, hidden, unknown, callback)
+    console.print(_summary(solution, M, judgement, output, plot))
     if interrupted:
         raise typer.Exit(_INTERRUPTED_CODE)
+
+
+_NOT_JUDGED = "not measured: add --held-out 0.1 before you trust a close fit"
+
+
+def _hidden_pairs(n: int, fraction: float, unknown: Any | None, seed: int | None) -> Any:
+    """Return pairs to hide, none of them unknown anyway; raise before any work if there are none."""
+    hidden = metrics.random_mask(n, fraction, random_state=seed)
+    if unknown is not None:
+        hidden = sparse.csr_array(hidden > sparse.csr_array(unknown))
+    if hidden.nnz == 0:
+        raise ValueError(f"--held-out must hide at least one pair, but {fraction:g} of {n} items hides none.")
+    return hidden
+
+
+def _judge(
+    fitted: Callable[..., Solution], M: Any, hidden: Any, unknown: Any | None, callback: Any
+) -> tuple[str, bool]:
+    """Fit without the hidden pairs; return what the fit makes of them, and whether it was interrupted."""
+    mask = hidden if unknown is None else hidden + sparse.csr_array(unknown)
+    try:
+        judged = fitted(mask=mask, callback=callback)
+    except KeyboardInterrupt:
+        return "not measured: interrupted", True
+    if judged.status is Status.INTERRUPTED:
+        return "not measured: interrupted", True
+    error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
+    return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
 
 
 def _solver(name: str, **given: Any) -> Any:
@@ -275,7 +298,7 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _summary(solution: Solution, M: Any, held_out: float | None, output: Path, plot: Path | None) -> Table:
+def _summary(solution: Solution, M: Any, judgement: str, output: Path, plot: Path | None) -> Table:
     table = Table(show_header=False, box=None)
     table.add_column()
     table.add_column(overflow="fold")
@@ -285,10 +308,8 @@ def _summary(solution: Solution, M: Any, held_out: float | None, output: Path, p
     table.add_row("numbers per pair", f"{metrics.parameters_per_pair(M, solution.rank):.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
-    if held_out is not None:
-        table.add_row("error on hidden pairs", f"{held_out:.6g} (of a second fit; predicting zero gives 1)")
-    elif n_negative:
-        table.add_row("error on hidden pairs", "not measured: add --held-out 0.1 before you trust a close fit")
+    if n_negative or judgement != _NOT_JUDGED:
+        table.add_row("error on hidden pairs", judgement)
     table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)

@@ -22,9 +22,6 @@ _STREAM = 1  # of random numbers: data made from the same integer must not be th
 # blocks are a saddle point: each lives on its own block, and no step leaves it.
 _SPECTRAL_NOISE = 1e-2
 
-# Relative size of a random diagonal that keeps eigenvalues apart.
-_APART = 1e-7
-
 # Relative, on the eigenvalues. A start needs no more digits: the noise is as large.
 _EIGEN_TOLERANCE = 1e-2
 
@@ -110,8 +107,8 @@ def count_negative(op: Operator, random_state: Any = None) -> int:
     """
     rng = random_generator(random_state, _STREAM)
     values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)
-    noise = max(10 * _APART, 1e3 * np.finfo(op.dtype).eps) * op.norm
-    return min(int(np.sum(values < -noise)), op.rank - 1)
+    rounding = 1e3 * np.finfo(op.dtype).eps * np.abs(values).max(initial=0.0)
+    return min(int(np.sum(values < -rounding)), op.rank - 1)
 
 
 def _imputed(op: Operator) -> Product:
@@ -155,16 +152,15 @@ def _leading_eigenpairs(
 
 
 def _eigsh(op: Operator, product: Product, k: int, rng: Any, which: str) -> tuple[np.ndarray, np.ndarray]:
-    # Where eigenvalues repeat, ARPACK would go on with vectors from a generator of its own.
-    apart = _APART * op.norm * rng.standard_normal((op.n, 1))
-
     def multiply(v: np.ndarray) -> np.ndarray:
-        v = v.reshape(op.n, -1)
-        return product(np.ascontiguousarray(v, dtype=op.dtype)).astype(np.float64) + apart * v
+        V = np.ascontiguousarray(v.reshape(op.n, -1), dtype=op.dtype)
+        return product(V).astype(np.float64)
 
     M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
+    v0 = rng.standard_normal(op.n)
+    further = np.random.default_rng(v0.view(np.uint64))  # vectors that it draws where eigenvalues repeat
     try:
-        values, vectors = eigsh(M, k=k, which=which, v0=rng.standard_normal(op.n), tol=_EIGEN_TOLERANCE)
+        values, vectors = eigsh(M, k=k, which=which, v0=v0, tol=_EIGEN_TOLERANCE, rng=further)
     except ArpackNoConvergence as unfinished:
         values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:

@@ -79,6 +79,7 @@ def _eigenpairs(M: Any, rank: int, which: str, random_state: Any) -> tuple[np.nd
     if 2 * rank >= n:
         values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
     else:
-        v0 = random_generator(random_state).standard_normal(n).astype(M.dtype)
-        values, vectors = eigsh(M, k=rank, which=which, v0=v0)
+        v0 = random_generator(random_state).standard_normal(n)
+        further = np.random.default_rng(v0.view(np.uint64))  # vectors that it draws where eigenvalues repeat
+        values, vectors = eigsh(M, k=rank, which=which, v0=v0.astype(M.dtype), rng=further)
     return values, vectors
