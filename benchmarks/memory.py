@@ -1,6 +1,6 @@
 """Peak memory of a fit, in a process of its own.
 
-    python benchmarks/memory.py [--n 20000] [--rank 32] [--steps 3] [--json FILE]
+    python benchmarks/memory.py [--n 20000] [--rank 32] [--steps 15] [--solver lbfgs] [--json FILE]
 
 The child compiles on a small matrix, builds M, notes its peak resident size, fits, and notes it again. The
 rise is what the fit itself needs beside M; the n x n matrix it never forms would need n * n * 8 bytes.
@@ -24,13 +24,13 @@ def peak_megabytes() -> float:
     return peak / (1e6 if sys.platform == "darwin" else 1e3)  # bytes on macOS, kilobytes on Linux
 
 
-def child(n: int, rank: int, steps: int) -> None:
+def child(n: int, rank: int, steps: int, solver: str) -> None:
     """Fit and print what it needed as JSON."""
     import numpy as np
 
     from symrelu import decompose
 
-    settings = {"tol": 0, "gtol": 0, "ftol": 0, "random_state": 0}
+    settings = {"solver": solver, "tol": 0, "gtol": 0, "ftol": 0, "random_state": 0}
     decompose(random_graph(2000, np.float64), rank, max_iter=2, **settings)
     M = random_graph(n, np.float64)
     before = peak_megabytes()
@@ -42,18 +42,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=20000)
     parser.add_argument("--rank", type=int, default=32)
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=15)
+    parser.add_argument("--solver", default="lbfgs")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    n, rank, steps = arguments.n, arguments.rank, arguments.steps
+    n, rank, steps, solver = arguments.n, arguments.rank, arguments.steps, arguments.solver
     if arguments.child:
-        child(n, rank, steps)
+        child(n, rank, steps, solver)
         return
     command = [sys.executable, __file__, "--child", f"--n={n}", f"--rank={rank}", f"--steps={steps}"]
+    command.append(f"--solver={solver}")
     measured = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     rise, matrix = measured["after"] - measured["before"], n * n * 8 / 1e6
-    print(f"fit of n = {n}, {ENTRIES_PER_ROW} entries a row, rank {rank}, {steps} steps, float64\n")
+    print(f"fit of n = {n}, {ENTRIES_PER_ROW} entries a row, rank {rank}, {steps} steps of {solver}, float64\n")
     print("| peak before (MB) | peak after (MB) | rise (MB) | n x n matrix (MB) | rise / n x n |")
     print("|-----------------:|----------------:|----------:|------------------:|-------------:|")
     print(
