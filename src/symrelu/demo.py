@@ -93,7 +93,7 @@ def draw_demo(demo: Demo, path: Path) -> None:
     plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, curves)
     eigen = demo.rows[0]
     curves.axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
-    curves.legend(loc="lower left", frameon=False, fontsize=8)
+    curves.legend(loc="upper right", bbox_to_anchor=(1, 0.76), frameon=False, fontsize=7)
     curves.set_title(f"rank {RANK}")
     figure.get_layout_engine().set(wspace=0.06)
     save_figure(figure, path, dpi=110)
