@@ -46,7 +46,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         received.update(settings, rank=rank)
         return decompose(matrix, rank, **{"random_state": 0, "max_iter": 1})
 
-    monkeypatch.setattr("symrelu.estimators.decompose", spy)
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
     values = {
         "n_components": 3,
         "n_negative": 1,

@@ -38,7 +38,7 @@ ALLOWED = {
         "start",
         "validation",
     },
-    "estimators": {"decompose", "graphs", "queries", "validation"},
+    "estimators": {"decompose", "estimators", "graphs", "queries", "solution", "validation"},
     "plots": {"files", "kernels", "solution"},
     "experiments": {
         "baselines",

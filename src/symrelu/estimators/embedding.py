@@ -1,24 +1,19 @@
-"""The scikit-learn shell over :func:`symrelu.decompose`. No numerics of its own."""
+"""SymReLU: a factor as an embedding."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from symrelu.decompose import decompose
-from symrelu.graphs import self_tuning_graph
+from symrelu.estimators.base import DecompositionEstimator
 from symrelu.queries import Queries
-from symrelu.validation import check_choice, check_integer, reject_foreign_objects
-
-AFFINITIES = ("precomputed", "self_tuning")
+from symrelu.validation import check_integer
 
 
-class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
     Parameters
@@ -131,9 +126,6 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.affinity == "precomputed"
-        tags.input_tags.pairwise = precomputed
-        tags.input_tags.positive_only = precomputed
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
@@ -155,25 +147,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         del y
         M = self._similarity(X)
+        check_integer("n_components", self.n_components, 1, M.shape[0], note=" (the number of items)")
         settings = self.get_params(deep=False)
         rank = settings.pop("n_components")
         del settings["affinity"]
-        solution = decompose(M, rank, mask=mask, **settings)
-        self.embedding_ = solution.U
-        self.signature_ = solution.signature
-        self.relative_error_ = solution.relative_error
-        self.reconstruction_err_ = solution.relative_error * solution.norm
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
-        self.stop_reason_ = solution.status.value
-        self.history_ = solution.history
-        if not solution.converged:
-            warnings.warn(
-                f"SymReLU stopped before convergence: {solution.status.value} "
-                f"(relative error {solution.relative_error:.3g}). {solution.status.advice}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._decompose(M, rank, mask=mask, **settings)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -193,19 +171,6 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         embedding : ndarray of shape (n_samples, n_components)
         """
         return self.fit(X, y, mask=mask).embedding_
-
-    def _similarity(self, X: Any) -> Any:
-        check_choice("affinity", self.affinity, AFFINITIES)
-        reject_foreign_objects(X, "X")
-        precomputed = self.affinity == "precomputed"
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=precomputed
-        )
-        check_integer("n_components", self.n_components, 1, X.shape[0], note=" (the number of items)")
-        if precomputed:
-            return X
-        self.affinity_matrix_ = self_tuning_graph(X)
-        return self.affinity_matrix_
 
     @property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
