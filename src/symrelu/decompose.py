@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from symrelu.checkpoint import CheckpointFile, as_checkpoint, fingerprint
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
+from symrelu.progress import check_verbose, narrated
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
 from symrelu.start import check_init, count_negative, start
@@ -48,6 +50,8 @@ def decompose(
     random_state: Any = None,
     backend: str = "auto",
     callback: Callback | None = None,
+    checkpoint: Any | None = None,
+    verbose: int = 0,
 ) -> Solution:
     r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T.
 
@@ -99,6 +103,12 @@ def decompose(
         How M is held. "auto" keeps it as it came.
     callback : callable, optional
         Called after each step with a :class:`~symrelu.loop.Progress`; returning True stops the fit.
+    checkpoint : str, path-like or Checkpoint, optional
+        A file to which the state of the fit is written every minute (see :class:`~symrelu.Checkpoint`) and at
+        the end. If it exists, the fit goes on from it.
+    verbose : int, default=0
+        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step. Where logging is not set up the
+        lines go to stderr.
 
     Returns
     -------
@@ -125,6 +135,8 @@ def decompose(
     check_number("zero_weight", zero_weight, 0, 1, low_included=False)
     alpha = check_number("alpha", alpha)
     check_callback(callback)
+    checkpoint = as_checkpoint(checkpoint)
+    verbose = check_verbose(verbose)
     M = check_similarity(M)
     n = M.shape[0]
     mask = check_mask(mask, n)
@@ -151,10 +163,43 @@ def decompose(
             raise ValueError(
                 "M must have a positive entry that is observed, but mask and diagonal hide them all."
             )
-        if isinstance(n_negative, str):
-            op = op.with_signature(_signature(rank, count_negative(op, random_state)))
-        U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
-        solution = run(op, solver, U0, limits, callback=callback, exponent=exponent)
+        file = snapshot = None
+        if checkpoint is not None:
+            settings = {
+                "rank": rank,
+                "solver": repr(solver),
+                "n_negative": n_negative,
+                "diagonal": diagonal,
+                "zero_weight": float(zero_weight),
+                "alpha": alpha,
+                "init": init if isinstance(init, str) else fingerprint(init),
+                "random_state": int(random_state) if isinstance(random_state, (int, np.integer)) else None,
+                "operator": type(op).__name__,
+                "matrix": fingerprint(M),
+                "mask": fingerprint(mask),
+            }
+            file = CheckpointFile(checkpoint, settings)
+            snapshot = file.read()
+        if snapshot is not None:
+            op = op.with_signature(snapshot.signature)
+            U0 = None
+        else:
+            if isinstance(n_negative, str):
+                op = op.with_signature(_signature(rank, count_negative(op, random_state)))
+            U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
+        with narrated(verbose) as narrator:
+            solution = run(
+                op,
+                solver,
+                U0,
+                limits,
+                callback=callback,
+                exponent=exponent,
+                checkpoint=file,
+                snapshot=snapshot,
+                tell=narrator.step,
+            )
+            narrator.end(solution)
     return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))
 
 

@@ -55,12 +55,16 @@ def make_folder(path: str | PathLike[str]) -> Path:
 
 
 @contextmanager
-def write_aside(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``path`` that takes its place when everything has been written."""
+def write_aside(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``path`` that takes its place when everything has been written.
+
+    ``temporary`` is its name, for a file of a single writer; what a killed one left there is overwritten.
+    """
     path = check_output(path)
-    temporary = path.parent / f".symrelu-{secrets.token_hex(8)}.part"
+    mode = "xb" if temporary is None else "wb"
+    temporary = temporary or path.parent / f".symrelu-{secrets.token_hex(8)}.part"
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, mode) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,26 +56,110 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     >>> self_tuning_graph(np.random.default_rng(0).standard_normal((50, 3))).shape
     (50, 50)
     """
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-    n = X.shape[0]
-    X = _of_order_one(X)
-    if n_neighbors is None:
-        n_neighbors = int(np.floor(np.log2(n))) + 1
-    n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
-    neighbours, squares = _nearest(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
-    sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
-
-    rows = np.repeat(np.arange(n), n_neighbors)
-    cols = neighbours[:, :n_neighbors].ravel()
-    weights = np.exp(-squares[:, :n_neighbors].ravel() / (sigma[rows] * sigma[cols]))
-    one_sided = sparse.csr_array((weights, (rows, cols)), shape=(n, n))
-    return _normalised(one_sided.maximum(one_sided.T))
+    return SelfTuningGraph.of(X, n_neighbors).matrix
 
 
-def _of_order_one(X: Any) -> Any:
-    """Return X in float64, scaled by a power of two: the graph is the same, and squares stay in range."""
-    values = X.data if sparse.issparse(X) else X
-    _, exponent = np.frexp(np.abs(values).max(initial=0))
+@dataclass(frozen=True, eq=False)
+class SelfTuningGraph:
+    """A self-tuning graph with what it takes to join new samples to it.
+
+    Attributes
+    ----------
+    matrix : csr_array of shape (n_samples, n_samples)
+        What :func:`self_tuning_graph` returns.
+    samples : ndarray or csr_array of shape (n_samples, n_features)
+        Divided by 2^exponent.
+    exponent : int
+    n_neighbors : int
+    scales : ndarray of shape (n_samples,)
+        Sigma of each sample.
+    reaches : ndarray of shape (n_samples,)
+        Squared distance of each sample to the last of its neighbours.
+    degrees : ndarray of shape (n_samples,)
+        Row sums of the graph before it was normalised.
+    """
+
+    matrix: Any
+    samples: Any
+    exponent: int
+    n_neighbors: int
+    scales: np.ndarray
+    reaches: np.ndarray
+    degrees: np.ndarray
+
+    @classmethod
+    def of(cls, X: Any, n_neighbors: int | None = None) -> SelfTuningGraph:
+        """Build the graph of a data set. See :func:`self_tuning_graph`."""
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        n = X.shape[0]
+        exponent = int(np.frexp(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))[1])
+        X = _divided(X, exponent)
+        if n_neighbors is None:
+            n_neighbors = int(np.floor(np.log2(n))) + 1
+        n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
+        neighbours, squares = _nearest(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
+        sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
+
+        rows = np.repeat(np.arange(n), n_neighbors)
+        cols = neighbours[:, :n_neighbors].ravel()
+        weights = np.exp(-squares[:, :n_neighbors].ravel() / (sigma[rows] * sigma[cols]))
+        one_sided = sparse.csr_array((weights, (rows, cols)), shape=(n, n))
+        joined = one_sided.maximum(one_sided.T)
+        degrees = np.asarray(joined.sum(axis=1)).ravel()
+        reaches = squares[:, n_neighbors - 1]
+        return cls(_normalised(joined), X, exponent, n_neighbors, sigma, reaches, degrees)
+
+    def rows(self, X_new: Any) -> tuple[Any, np.ndarray]:
+        """Return the similarities of new samples to those of the graph, and which of them are in it.
+
+        A new sample is joined to its nearest samples and to those that are nearer to it than to their own last
+        neighbour. The graph itself stays as it is. A sample that is in the graph gets its own row of it.
+
+        Parameters
+        ----------
+        X_new : array-like or sparse matrix of shape (n_new, n_features)
+
+        Returns
+        -------
+        M_new : csr_array of shape (n_new, n_samples)
+        same : ndarray of int of shape (n_new,)
+            The number of the sample of the graph that a new one is equal to, -1 if there is none.
+        """
+        X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X_new = _divided(X_new, self.exponent)
+        n = self.matrix.shape[0]
+        batches = gen_batches(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
+        parts = [self._joined(_squares_between(X_new[batch], self.samples)) for batch in batches]
+        return sparse.csr_array(sparse.vstack([M for M, _ in parts])), np.concatenate(
+            [same for _, same in parts]
+        )
+
+    def _joined(self, squares: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return the same for samples with these squared distances to those of the graph."""
+        n = squares.shape[1]
+        order = np.argsort(squares, axis=1, kind="stable")
+        scale_neighbour = min(_SCALE_NEIGHBOUR, n)
+        nearest = np.take_along_axis(squares, order[:, : max(scale_neighbour, self.n_neighbors)], axis=1)
+        sigma = _local_scales(np.sqrt(nearest), scale_neighbour)
+        near = squares <= self.reaches
+        np.put_along_axis(near, order[:, : self.n_neighbors], True, axis=1)
+        same = np.where(nearest[:, 0] == 0, order[:, 0], -1)
+        near[same >= 0] = False
+        rows, cols = np.nonzero(near)
+        weights = np.exp(-squares[rows, cols] / (sigma[rows] * self.scales[cols]))
+        degrees = np.bincount(rows, weights, minlength=len(squares))
+        product = degrees[rows] * self.degrees[cols]
+        values = np.divide(weights, np.sqrt(product), out=np.zeros_like(weights), where=product > 0)
+        joined = sparse.csr_array((values, (rows, cols)), shape=squares.shape)
+        known = np.flatnonzero(same >= 0)
+        choice = sparse.csr_array((np.ones(len(known)), (known, same[known])), shape=squares.shape)
+        joined = sparse.csr_array(joined + choice @ self.matrix)
+        joined.eliminate_zeros()
+        return joined, same
+
+
+def _divided(X: Any, exponent: int) -> Any:
+    """Return X / 2^exponent in float64: the graph is the same, and squares stay in range."""
     if not sparse.issparse(X):
         return np.ldexp(X.astype(np.float64), -exponent)
     scaled = X.astype(np.float64)
@@ -106,7 +191,7 @@ def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     if proposed < n - 1 and tied.size:
         for batch in gen_batches(len(tied), max(1, _ENTRIES_AT_ONCE // n)):
             some = tied[batch]
-            everyone = _all_square_distances(X, some)
+            everyone = _squares_between(X[some], X)
             everyone[np.arange(len(some)), some] = np.inf
             nearest[some] = np.argsort(everyone, axis=1, kind="stable")[:, :k]
             distances[some] = np.take_along_axis(everyone, nearest[some], axis=1)
@@ -118,14 +203,16 @@ def _centred(X: Any) -> Any:
     return X if sparse.issparse(X) else X - X.mean(axis=0)
 
 
-def _all_square_distances(X: Any, rows: np.ndarray) -> np.ndarray:
-    """Return the squared distances of some samples to all."""
-    if not sparse.issparse(X):
-        return cdist(X[rows], X, "sqeuclidean")
-    norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+def _squares_between(A: Any, B: Any) -> np.ndarray:
+    """Return the squared distances of the samples of A to those of B, dense or sparse."""
+    if not sparse.issparse(A) and not sparse.issparse(B):
+        return cdist(A, B, "sqeuclidean")
+    A, B = sparse.csr_array(A), sparse.csr_array(B)
+    norms_A, norms_B = (np.asarray(S.multiply(S).sum(axis=1)).ravel() for S in (A, B))
     # Exact for counts; for other numbers what is left of equal samples is rounding.
-    squares = norms[rows][:, None] + norms - 2 * (X[rows] @ X.T).toarray()
-    return np.where(squares > 1e-13 * (norms[rows][:, None] + norms), squares, 0)
+    sums = norms_A[:, None] + norms_B
+    squares = sums - 2 * (A @ B.T).toarray()
+    return np.where(squares > 1e-13 * sums, squares, 0)
 
 
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:

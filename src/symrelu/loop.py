@@ -6,12 +6,13 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from symrelu.checkpoint import CheckpointFile, Snapshot, restored
 from symrelu.operators.base import Operator
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.solvers.base import Solver, State, square_norm
@@ -66,11 +67,17 @@ class Progress:
         The current factor, in the units of M. A copy.
     limits : Limits
         The limits of this fit.
+    signature : ndarray of shape (rank,)
+        Signs of the columns.
+    norm : float
+        ||M|| over the observed entries.
     """
 
     record: Record
     U: np.ndarray
     limits: Limits
+    signature: np.ndarray
+    norm: float
 
 
 Callback = Callable[[Progress], Any]
@@ -84,6 +91,9 @@ def run(
     *,
     callback: Callback | None = None,
     exponent: int = 0,
+    checkpoint: CheckpointFile | None = None,
+    snapshot: Snapshot | None = None,
+    tell: Callable[[Record], None] | None = None,
 ) -> Solution:
     """Run ``solver`` from ``U0`` and return the solution.
 
@@ -99,22 +109,38 @@ def run(
         Called with a :class:`Progress` after each step; returning True stops the fit.
     exponent : int
         What was taken out of M: history and factor are given back in the units of M.
+    checkpoint : CheckpointFile, optional
+        Written from time to time, and at the end.
+    snapshot : Snapshot, optional
+        Where an earlier run had come to: this one goes on from there.
+    tell : callable, optional
+        Called with the newest :class:`~symrelu.solution.Record` after each step.
     """
     op.warm_up()
     journey = _Journey(op, limits, exponent)
     status: Status | None = None
     try:
-        status = journey.advance(partial(solver.init, op, U0))
+        if snapshot is None:
+            status = journey.advance(partial(solver.init, op, U0))
+        else:
+            assert checkpoint is not None
+            with checkpoint.refusing():
+                status = journey.resume(snapshot, solver)
         while status is None:
+            if checkpoint is not None and checkpoint.is_due():
+                checkpoint.write(journey.snapshot())
             status = journey.advance(partial(solver.step, op, journey.state))
+            if tell is not None and journey.moved:
+                tell(journey.records[-1])
             if callback is not None and journey.moved:
-                progress = Progress(journey.records[-1], np.ldexp(journey.state.U, exponent), limits)
-                asked_to_stop = bool(callback(progress))
+                asked_to_stop = bool(callback(journey.progress()))
                 status = Status.CALLBACK if asked_to_stop and status is None else status
     except KeyboardInterrupt:
         if journey.best is None:
             raise
         status = Status.INTERRUPTED
+    if checkpoint is not None and journey.best is not None:
+        checkpoint.write(journey.snapshot())
     return journey.solution(status, solver)
 
 
@@ -148,6 +174,43 @@ class _Journey:
         if self.best is None or state.objective < self.best.objective:
             self.best = state
         self.recent_objectives.append(state.objective)
+        return self._status()
+
+    def progress(self) -> Progress:
+        """Return what a callback gets."""
+        k = self.exponent
+        U = np.ldexp(self.state.U, k)
+        return Progress(self.records[-1], U, self.limits, self.op.signature.copy(), _ldexp(self.op.norm, 2 * k))
+
+    def snapshot(self) -> Snapshot:
+        """Return all that :meth:`resume` needs."""
+        assert self.best is not None
+        return Snapshot(
+            state={field.name: getattr(self.state, field.name) for field in fields(self.state)},
+            best={field.name: getattr(self.best, field.name) for field in fields(State)},
+            signature=self.op.signature,
+            history=History.from_records(self.records),
+            recent_objectives=np.array(self.recent_objectives, np.float64),
+            evaluations=self.op.evaluations,
+            seconds=self.seconds,
+            next_confirmation=self.next_confirmation,
+        )
+
+    def resume(self, snapshot: Snapshot, solver: Solver) -> Status | None:
+        """Take up a journey where it was left, and say whether it had come to its end."""
+        # The solver is asked for a state, so that the saved one can be held against it.
+        U = snapshot.state["U"]
+        if not isinstance(U, np.ndarray) or U.shape != (self.op.n, self.op.rank) or U.dtype != self.op.dtype:
+            raise ValueError(f"its U is not an array of {self.op.dtype} of shape {(self.op.n, self.op.rank)}")
+        example = solver.init(self.op, U)
+        self.state = restored(example, snapshot.state)
+        base = State(**{field.name: getattr(example, field.name) for field in fields(State)})
+        self.best = restored(base, snapshot.best)
+        self.records = snapshot.history.records()
+        self.recent_objectives.extend(snapshot.recent_objectives.tolist())
+        self.op.evaluations = snapshot.evaluations
+        self.seconds = snapshot.seconds
+        self.next_confirmation = snapshot.next_confirmation
         return self._status()
 
     def _record(self, state: State) -> Record:

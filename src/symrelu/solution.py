@@ -12,7 +12,10 @@ import numpy as np
 
 from symrelu.canonical import canonical_factor
 from symrelu.files import damage_named, open_npz, write_aside
+from symrelu.kernels.threads import single_threaded_blas
 from symrelu.queries import Queries
+from symrelu.transform import explained_squares, transform_rows
+from symrelu.validation import check_rows, check_rows_mask
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -113,6 +116,10 @@ class History:
             for name, column in zip(Record._fields, columns, strict=True)
         )
         return cls(*arrays)
+
+    def records(self) -> list[Record]:
+        """Return the lines."""
+        return [Record(*line) for line in zip(*(c.tolist() for c in self.as_dict().values()), strict=True)]
 
     def __len__(self) -> int:
         return len(self.iteration)
@@ -215,6 +222,49 @@ class Solution(Queries):
             f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
         )
 
+    def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray:
+        """Return the factor rows of new items from their similarities to the fitted ones.
+
+        Each is the minimum of a convex problem, that of a row of the fit with the other rows held; where it is
+        not unique, the one of least norm. A fitted item gets its own row back, up to what the fit lacked in
+        convergence; with ``diagonal="ignore"`` its own entry has to be masked.
+
+        Parameters
+        ----------
+        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
+        mask : sparse or dense bool matrix of shape (n_new, n), optional
+            True where a similarity is unknown. A zero says X <= 0, an unknown entry says nothing.
+
+        Returns
+        -------
+        U_new : ndarray of shape (n_new, rank)
+        """
+        self._require_one_factor("transform")
+        M_new = check_rows(M_new, len(self.U))
+        mask = check_rows_mask(mask, M_new.shape)
+        with single_threaded_blas():
+            return transform_rows(
+                M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
+            )
+
+    def score(self, M_new: Any, mask: Any | None = None) -> float:
+        """Return how much of new rows the model explains: 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
+
+        Parameters
+        ----------
+        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
+        mask : sparse or dense bool matrix of shape (n_new, n), optional
+            True where a similarity is unknown.
+
+        Returns
+        -------
+        score : float
+            1 is exact; 0 is no better than predicting zero everywhere.
+        """
+        U_new = self.transform(M_new, mask=mask)
+        M_new = check_rows(M_new, len(self.U))
+        return explained_squares(M_new, U_new, self.U * self.signature, check_rows_mask(mask, M_new.shape))
+
     def canonicalize(self) -> Solution:
         """Return the same X by a factor that depends on X alone, so that runs can be compared.
 
@@ -222,13 +272,14 @@ class Solution(Queries):
         sign by falling size, the entry of largest magnitude positive. Where eigenvalues are equal, they can
         still turn.
         """
-        if self.V is not None:
-            raise ValueError(
-                "Only a symmetric X has a canonical factor; this solution has two factors, U and V."
-            )
+        self._require_one_factor("canonicalize")
         U = canonical_factor(self.U, self.signature)
         change = float(np.sum(U.astype(np.float64) ** 2) - np.sum(self.U.astype(np.float64) ** 2))
         return replace(self, U=U, objective=self.objective + self.alpha / 2 * change)
+
+    def _require_one_factor(self, wish: str) -> None:
+        if self.V is not None:
+            raise ValueError(f"{wish} needs a symmetric X, but this solution has two factors, U and V.")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution to an npz file (arrays and JSON, no pickle).

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from symrelu.kernels.tiles import TILE
 
 # Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+
+CheckShape = Callable[[tuple[int, ...], str], None]
 
 # Matrices whose largest entry lies outside [4^-8, 4^9) are brought to order one before a fit.
 _SAFE_EXPONENT = 8
@@ -37,7 +40,7 @@ def check_similarity(M: Any, name: str = "M") -> Any:
     M : csr_array or ndarray of shape (n, n)
     """
     reject_foreign_objects(M, name)
-    M = _to_float_csr(M, name) if sparse.issparse(M) else _to_float_array(M, name)
+    M = _to_float_csr(M, name, _check_square) if sparse.issparse(M) else _to_float_array(M, name, _check_square)
     _check_values(M, name)
     M = _check_symmetric(M, name)
     if not (M.nnz if sparse.issparse(M) else M.any()):
@@ -45,13 +48,65 @@ def check_similarity(M: Any, name: str = "M") -> Any:
     return M
 
 
+def check_rows(M: Any, n: int, name: str = "M_new") -> Any:
+    """Return the similarities of new items to n fitted ones as a canonical csr_array or an ndarray of floats.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n_new, n)
+        Nonnegative and finite.
+    n : int
+        Number of fitted items.
+    name : str, default="M_new"
+        What the messages call it.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n_new, n)
+    """
+
+    def check_shape(shape: tuple[int, ...], name: str) -> None:
+        if len(shape) != 2 or shape[1] != n:
+            raise ValueError(
+                f"{name} must have shape (n_new, {n}), the similarities of new items to the {n} fitted ones, "
+                f"got shape {shape}."
+            )
+
+    reject_foreign_objects(M, name)
+    M = _to_float_csr(M, name, check_shape) if sparse.issparse(M) else _to_float_array(M, name, check_shape)
+    _check_values(M, name)
+    return M
+
+
+def check_rows_mask(mask: Any | None, shape: tuple[int, int]) -> Any | None:
+    """Return the mask of unknown similarities of new items as a csr_array or ndarray of bool, or None."""
+    if mask is None:
+        return None
+    mask = _to_boolean(mask)
+    if mask.shape != shape:
+        raise ValueError(f"mask must have the shape of M_new, {shape}, got {mask.shape}.")
+    return mask
+
+
+def _to_boolean(mask: Any) -> Any:
+    mask = sparse.csr_array(mask) if sparse.issparse(mask) else np.asarray(mask)
+    if mask.dtype != bool:
+        raise TypeError(f"mask must be boolean (True = unknown), got entries of type {mask.dtype}.")
+    return mask
+
+
 def reject_foreign_objects(M: Any, name: str = "M") -> None:
     """Raise for objects that NumPy would take apart in a way nobody means."""
     if hasattr(M, "adjacency") and hasattr(M, "nodes") and hasattr(M, "edges"):
         raise TypeError(
             f"{name} must be a matrix, got a networkx {type(M).__name__}. "
-            "Pass symrelu.graphs.from_networkx(graph)."
+            "Pass symrelu.graphs.from_networkx(graph).matrix."
         )
+    reject_masked_arrays(M, name)
+
+
+def reject_masked_arrays(M: Any, name: str = "M") -> None:
+    """Raise for a masked array, whose mask NumPy would forget."""
     if isinstance(M, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a plain array, got a masked array. "
@@ -68,7 +123,7 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
 
-def _check_shape(shape: tuple[int, ...], name: str) -> None:
+def _check_square(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
         raise ValueError(f"{name} must be a square matrix, got {len(shape)} dimension(s), shape {shape}.")
     if shape[0] != shape[1]:
@@ -80,8 +135,8 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} must have at least one row, got an empty matrix of shape {shape}.")
 
 
-def _to_float_csr(M: Any, name: str) -> Any:
-    _check_shape(M.shape, name)
+def _to_float_csr(M: Any, name: str, check_shape: CheckShape) -> Any:
+    check_shape(M.shape, name)
     dtype = _check_dtype(M.dtype, name)
     _check_well_formed(M, name)
     csr = M.tocsr()
@@ -115,19 +170,19 @@ def _without_stored_zeros(csr: Any) -> Any:
     return csr
 
 
-def _to_float_array(M: Any, name: str) -> np.ndarray:
+def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
     try:
         array = np.asarray(M)
     except ValueError as error:
-        raise ValueError(f"{name} must be a square matrix, got rows of different lengths.") from error
+        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
     if array.dtype.kind == "O":
         raise TypeError(
             f"{name} must hold numbers, got an object array (of {type(M).__name__}). "
             "Convert it with numpy.asarray(M, dtype=float)."
         )
     dtype = _check_dtype(array.dtype, name)
-    _check_shape(array.shape, name)
-    if array.flags.f_contiguous and not array.flags.c_contiguous:
+    check_shape(array.shape, name)
+    if check_shape is _check_square and array.flags.f_contiguous and not array.flags.c_contiguous:
         array = array.T  # the same matrix, since it is checked to be symmetric below
     if array.dtype != dtype or not array.flags.c_contiguous:
         check_memory(array.shape, dtype, name)
@@ -226,10 +281,7 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     """Return the mask of unknown entries as a csr_array or ndarray of bool, or None."""
     if mask is None:
         return None
-    if not sparse.issparse(mask):
-        mask = np.asarray(mask)
-    if mask.dtype != bool:
-        raise TypeError(f"mask must be boolean (True = unknown), got entries of type {mask.dtype}.")
+    mask = _to_boolean(mask)
     if mask.shape != (n, n):
         raise ValueError(f"mask must have the shape of M, {(n, n)}, got {mask.shape}.")
     if sparse.issparse(mask):

@@ -8,20 +8,38 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
+from symrelu.adapters import as_similarity
 from symrelu.decompose import decompose
-from symrelu.graphs import self_tuning_graph
-from symrelu.solution import Solution
-from symrelu.validation import check_choice, reject_foreign_objects
+from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
+from symrelu.graphs import SelfTuningGraph
+from symrelu.solution import Solution, Status
+from symrelu.validation import (
+    check_choice,
+    check_integer,
+    random_generator,
+    reject_foreign_objects,
+    reject_masked_arrays,
+)
 
 AFFINITIES = ("precomputed", "self_tuning")
 
 
-class DecompositionEstimator(BaseEstimator):
+class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     """An estimator that fits a factor of a similarity matrix."""
 
+    solution_: Solution
+    embedding_: np.ndarray
+
     affinity: str = "precomputed"
+    warm_start: bool = False
+    n_init: int = 1
+    n_jobs: int | None = None
+
+    # Ends that need no warning, because they are what the estimator aims at.
+    _usual_ends: tuple[Status, ...] = ()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -34,28 +52,42 @@ class DecompositionEstimator(BaseEstimator):
     def _similarity(self, X: Any) -> Any:
         """Return the similarity matrix that X is, or that is made of it."""
         check_choice("affinity", self.affinity, AFFINITIES)
+        if self.affinity == "precomputed":
+            X = self._without_names(X)
+            return validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=True
+            )
         reject_foreign_objects(X, "X")
-        precomputed = self.affinity == "precomputed"
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=precomputed
-        )
-        if precomputed:
-            return X
-        self.affinity_matrix_ = self_tuning_graph(X)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self._graph = SelfTuningGraph.of(X)
+        self.affinity_matrix_ = self._graph.matrix
         return self.affinity_matrix_
+
+    def _without_names(self, X: Any) -> Any:
+        """Return X as a matrix and keep the names of its nodes, where it has some."""
+        reject_masked_arrays(X, "X")
+        matrix, names = as_similarity(X)
+        self.__dict__.pop("node_names_", None)
+        if names is not None:
+            self.node_names_ = names
+        # scikit-learn reads the names of columns off a frame.
+        return X if type(X).__module__.startswith("pandas.") else matrix
 
     def _decompose(self, M: Any, rank: int, **settings: Any) -> Solution:
         """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit."""
-        solution = decompose(M, rank, **settings)
-        self.embedding_ = solution.U
-        self.signature_ = solution.signature
-        self.relative_error_ = solution.relative_error
-        self.reconstruction_err_ = solution.relative_error * solution.norm
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
-        self.stop_reason_ = solution.status.value
-        self.history_ = solution.history
-        if not solution.converged:
+        n_init = check_integer("n_init", self.n_init, 1)
+        if self.warm_start and hasattr(self, "embedding_"):
+            settings["init"] = self._continued(M.shape[0], rank)
+        told = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
+        tasks = StepTasks(self, M, settings["max_iter"], told)
+        if n_init == 1:
+            solution = decompose(M, rank, callback=tasks.step if self._has_callbacks() else None, **settings)
+        else:
+            solution = self._best_of(n_init, M, rank, settings)
+        for name, value in fitted_attributes(solution).items():
+            setattr(self, name, value)
+        tasks.end()
+        if not solution.converged and solution.status not in self._usual_ends:
             warnings.warn(
                 f"{type(self).__name__} stopped before convergence: {solution.status.value} "
                 f"(relative error {solution.relative_error:.3g}). {solution.status.advice}",
@@ -63,3 +95,28 @@ class DecompositionEstimator(BaseEstimator):
                 stacklevel=3,
             )
         return solution
+
+    def _continued(self, n: int, rank: int) -> np.ndarray:
+        """Return the last factor as a start."""
+        if self.embedding_.shape != (n, rank):
+            raise ValueError(
+                f"warm_start=True goes on from the last factor, of shape {self.embedding_.shape}, but this fit "
+                f"needs {(n, rank)}. Set warm_start=False, or fit a clone."
+            )
+        return self.embedding_
+
+    def _best_of(self, n_init: int, M: Any, rank: int, settings: dict[str, Any]) -> Solution:
+        """Return the fit of lowest objective among several seeds."""
+        if not isinstance(settings["init"], str):
+            raise ValueError("n_init > 1 needs starts that differ: pass the name of one as init, not an array.")
+        if settings.get("checkpoint") is not None:
+            raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
+        seed = settings.pop("random_state")
+        seeds = random_generator(seed).integers(2**31, size=n_init) if n_init > 1 else [seed]
+        fits = Parallel(n_jobs=self.n_jobs)(
+            delayed(decompose)(M, rank, random_state=int(s), **settings) for s in seeds
+        )
+        return min(fits, key=lambda solution: solution.objective)
+
+    def _has_callbacks(self) -> bool:
+        return bool(getattr(self, "_skl_callbacks", None))

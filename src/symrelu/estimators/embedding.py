@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.callbacks import with_callbacks
 from symrelu.queries import Queries
-from symrelu.validation import check_integer
+from symrelu.validation import check_integer, reject_masked_arrays
 
 
 class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
@@ -35,8 +37,9 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         Weight in (0, 1] of the zeros of M.
     init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="imputed"
         Starting factor.
-    tol : float, default=1e-4
-        Stop when the relative error is at most this.
+    tol : float, default=1e-6
+        Stop when the relative error is at most this. Lower than in :func:`~symrelu.decompose`: only where a fit
+        is stationary does ``transform`` return the rows of the embedding.
     gtol : float, default=1e-7
         Stop when the scaled gradient is at most this.
     ftol : float, default=1e-8
@@ -49,6 +52,17 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         Seed of the start.
     backend : {"auto", "dense", "sparse", "reference"}, default="auto"
         How M is held.
+    n_init : int, default=1
+        Number of fits from different seeds; the one of lowest objective is kept.
+    n_jobs : int, optional
+        How many of them run at a time, as everywhere in scikit-learn.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the factor of the last ``fit``, if there was one.
+    checkpoint : str, path-like or Checkpoint, optional
+        A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
+        it.
+    verbose : int, default=0
+        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step.
 
     Attributes
     ----------
@@ -68,6 +82,13 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         Why the fit stopped.
     history_ : History
         What happened at each iteration.
+    solution_ : Solution
+        The whole outcome of the fit.
+    latest_record_ : Record
+        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+    node_names_ : ndarray of object of shape (n_samples,)
+        Names of the items, where the input has some: a graph of networkx or igraph, an AnnData, a labelled
+        frame.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The graph, with ``affinity="self_tuning"``.
     n_features_in_ : int
@@ -99,13 +120,18 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         alpha: float = 0.0,
         zero_weight: float = 1.0,
         init: Any = "imputed",
-        tol: float = 1e-4,
+        tol: float = 1e-6,
         gtol: float = 1e-7,
         ftol: float = 1e-8,
         max_iter: int = 1000,
         max_time: float | None = None,
         random_state: Any = None,
         backend: str = "auto",
+        n_init: int = 1,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        checkpoint: Any | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
@@ -122,6 +148,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -129,13 +160,16 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLU:
         """Fit the factor.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_samples)
-            Similarities; with ``affinity="self_tuning"``, samples of shape (n_samples, n_features).
+        X : array-like or sparse matrix of shape (n_samples, n_samples), or a graph
+            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads: a graph of
+            networkx or igraph, an AnnData, a labelled frame of pandas, a torch tensor. With
+            ``affinity="self_tuning"``, samples of shape (n_samples, n_features).
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
@@ -150,7 +184,8 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         check_integer("n_components", self.n_components, 1, M.shape[0], note=" (the number of items)")
         settings = self.get_params(deep=False)
         rank = settings.pop("n_components")
-        del settings["affinity"]
+        for name in ("affinity", "n_init", "n_jobs", "warm_start"):
+            del settings[name]
         self._decompose(M, rank, mask=mask, **settings)
         return self
 
@@ -172,10 +207,101 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         """
         return self.fit(X, y, mask=mask).embedding_
 
+    def transform(self, X: Any, *, mask: Any | None = None) -> np.ndarray:
+        """Embed new items by their similarities to the fitted ones.
+
+        Each new row is the minimum of a convex problem, that of a row of the fit with the other rows held;
+        where it is not unique, the one of least norm.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_samples)
+            Similarities of the new items to those of ``fit``; with ``affinity="self_tuning"``, samples of
+            shape (n_new, n_features), which are joined to the graph of ``fit``; one that was in ``fit`` gets
+            its own row.
+        mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
+            True where a similarity is unknown: with ``diagonal="ignore"``, that of an item of ``fit`` to itself.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_new, n_components)
+        """
+        M_new, unknown, same = self._new_rows(X, mask)
+        embedding = self.solution_.transform(M_new, unknown)
+        embedding[same >= 0] = self.embedding_[same[same >= 0]]
+        return embedding
+
+    def score(self, X: Any, y: Any = None, *, mask: Any | None = None) -> float:
+        """Return how much of the similarities of new items the model explains.
+
+        It is 1 - ||M - max(0, X_new)||^2 / ||M||^2 for their rows M, so that ``GridSearchCV`` compares settings
+        by items that a fit has not seen. For hidden pairs instead of hidden items, see
+        :func:`symrelu.select_rank`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_samples)
+            As for :meth:`transform`.
+        y : None
+            Ignored.
+        mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
+            True where a similarity is unknown.
+
+        Returns
+        -------
+        score : float
+            1 is exact; 0 is no better than predicting zero everywhere.
+        """
+        del y
+        M_new, unknown, _ = self._new_rows(X, mask)
+        return self.solution_.score(M_new, unknown)
+
+    def canonicalize(self) -> SymReLU:
+        """Turn the embedding into the one that depends on X alone, so that runs can be compared.
+
+        See :meth:`symrelu.Solution.canonicalize`. What the model says of any pair stays the same.
+
+        Returns
+        -------
+        self : SymReLU
+        """
+        check_is_fitted(self)
+        self.solution_ = self.solution_.canonicalize()
+        self.embedding_ = self.solution_.U
+        return self
+
+    def _new_rows(self, X: Any, mask: Any | None) -> tuple[Any, Any, np.ndarray]:
+        """Return the similarities of new items, those that are unknown, and which items are not new.
+
+        Of samples it is seen whether they were fitted (-1 if not); similarities do not tell.
+        """
+        check_is_fitted(self)
+        precomputed = self.affinity == "precomputed"
+        if precomputed:
+            reject_masked_arrays(X, "X")
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_non_negative=precomputed,
+        )
+        if precomputed:
+            return X, mask, np.full(X.shape[0], -1)
+        if mask is not None:
+            raise ValueError("mask is of similarities: it needs affinity='precomputed'.")
+        M_new, same = self._graph.rows(X)
+        if self.diagonal == "fit":
+            return M_new, None, same
+        known = np.flatnonzero(same >= 0)  # of these items the own entry was unknown
+        unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
+        return M_new, unknown, same
+
     @property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        return self.embedding_, self.embedding_ * self.signature_
+        return self.solution_._factors
 
     @property
     def _n_features_out(self) -> int:

@@ -1,0 +1,812 @@
+"""From the graphs and tables of other libraries to a similarity matrix with its labels, and back.
+
+No library is imported here: an object that comes from one has brought it along.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from importlib import import_module
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.validation import check_choice
+
+# Edges need not have a weight of this name. Any other name was asked for, and must be there.
+_USUAL_WEIGHT = "weight"
+
+_COMBINE = {"error": np.maximum, "max": np.maximum, "sum": np.add}
+
+
+class Labelled(NamedTuple):
+    """A similarity matrix and the names of its rows.
+
+    Attributes
+    ----------
+    matrix : csr_array or ndarray of shape (n, n)
+        Sparse, unless it came dense.
+    labels : ndarray of shape (n,) of object, or None
+        The names in the order of the rows; None where there are none.
+    """
+
+    matrix: Any
+    labels: np.ndarray | None
+
+
+def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
+    """Return the similarity matrix that an object of some library holds, with its labels.
+
+    Parameters
+    ----------
+    data : graph, table, tensor or matrix
+        A networkx or igraph graph, an AnnData, a square pandas DataFrame, a torch tensor, or what
+        :func:`from_edges` gave. Anything else, such as an array or a scipy.sparse matrix, is passed
+        through as it is. Whether the values make a similarity matrix is judged later, by the fit.
+    weight : str or None, default="weight"
+        Edge attribute of a graph; see :func:`from_networkx`. Other data have none.
+
+    Returns
+    -------
+    labelled : Labelled
+        ``(matrix, labels)``.
+
+    See Also
+    --------
+    from_edges : The same for a list of edges.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from symrelu.adapters import as_similarity
+    >>> matrix, labels = as_similarity(networkx.karate_club_graph())
+    >>> matrix.shape, labels[:3]
+    ((34, 34), array([0, 1, 2], dtype=object))
+    >>> as_similarity([[1, 2], [2, 5]])
+    Labelled(matrix=[[1, 2], [2, 5]], labels=None)
+    """
+    if isinstance(data, Labelled):
+        return data
+    if _comes_from(data, "networkx", "Graph"):
+        return from_networkx(data, weight)
+    if _is_igraph(data):
+        return from_igraph(data, weight)
+    if _comes_from(data, "anndata", "AnnData"):
+        return from_anndata(data)
+    if _comes_from(data, "pandas", "DataFrame"):
+        return from_pandas(data)
+    if _comes_from(data, "torch", "Tensor"):
+        return from_torch(data)
+    return Labelled(data, None)
+
+
+def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
+    """Return the weighted adjacency matrix of an undirected networkx graph.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or networkx.MultiGraph
+        The weights of parallel edges are added. Self loops go to the diagonal, once.
+    weight : str or None, default="weight"
+        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
+        than "weight" must be there on one edge at least.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array of float64 in the order of ``graph.nodes``, and these nodes. Isolated nodes stay.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from symrelu.adapters import from_networkx
+    >>> graph = networkx.Graph()
+    >>> graph.add_edge("ann", "bob", weight=2.5)
+    >>> graph.add_node("cid")
+    >>> matrix, labels = from_networkx(graph)
+    >>> matrix.toarray()
+    array([[0. , 2.5, 0. ],
+           [2.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    >>> labels.tolist()
+    ['ann', 'bob', 'cid']
+    """
+    if not _comes_from(graph, "networkx", "Graph"):
+        raise TypeError(f"graph must be a networkx graph, got {type(graph).__name__}.")
+    if graph.is_directed():
+        raise ValueError("graph must be undirected, got a directed one. Pass graph.to_undirected().")
+    weight = _check_weight_name(weight)
+    nodes = list(graph.nodes)
+    edges = list(graph.edges(data=True))
+    if weight is not None and weight != _USUAL_WEIGHT and edges and not any(weight in e[2] for e in edges):
+        raise ValueError(_no_such_weight(weight, sorted({str(name) for e in edges for name in e[2]})))
+    position = {node: k for k, node in enumerate(nodes)}
+    pairs = _Pairs(
+        _integers(position[edge[0]] for edge in edges), _integers(position[edge[1]] for edge in edges), nodes
+    )
+    weights = [1.0 if weight is None else edge[2].get(weight, 1.0) for edge in edges]
+    return Labelled(_similarity(pairs, weights, "sum"), _labels(nodes))
+
+
+def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
+    """Return the weighted adjacency matrix of an undirected igraph graph.
+
+    Parameters
+    ----------
+    graph : igraph.Graph
+        The weights of parallel edges are added. Self loops go to the diagonal, once.
+    weight : str or None, default="weight"
+        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
+        than "weight" must be there.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array of float64 in the order of the vertices, and their attribute "name" (or "_nx_name",
+        where igraph keeps the nodes of a networkx graph) if they have one. Isolated vertices stay.
+
+    Examples
+    --------
+    >>> import igraph  # doctest: +SKIP
+    >>> from symrelu.adapters import from_igraph
+    >>> matrix, labels = from_igraph(igraph.Graph.Famous("Zachary"))  # doctest: +SKIP
+    """
+    if not _is_igraph(graph):
+        raise TypeError(f"graph must be an igraph graph, got {type(graph).__name__}.")
+    if graph.is_directed():
+        raise ValueError(
+            "graph must be undirected, got a directed one. "
+            'Pass graph.as_undirected(combine_edges={"weight": "max"}).'
+        )
+    weight = _check_weight_name(weight)
+    attributes = graph.es.attributes()
+    if weight not in (None, _USUAL_WEIGHT, *attributes):
+        raise ValueError(_no_such_weight(weight, sorted(attributes)))
+    edges = graph.get_edgelist()
+    # igraph holds None where an edge has no value.
+    weights = (
+        [1.0 if w is None else w for w in graph.es[weight]] if weight in attributes else [1.0] * len(edges)
+    )
+    names = next((graph.vs[key] for key in ("name", "_nx_name") if key in graph.vs.attributes()), None)
+    pairs = _Pairs(
+        _integers(i for i, _ in edges),
+        _integers(j for _, j in edges),
+        range(graph.vcount()) if names is None else names,
+    )
+    return Labelled(_similarity(pairs, weights, "sum"), None if names is None else _labels(names))
+
+
+def from_anndata(adata: Any, key: str | None = None) -> Labelled:
+    """Return the graph of the observations of an AnnData.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    key : str, optional
+        Which entry of ``adata.obsp``. By default the one that ``adata.uns["neighbors"]`` names, as
+        ``scanpy.pp.neighbors`` leaves it, or else "connectivities".
+
+    Returns
+    -------
+    labelled : Labelled
+        The matrix, sparse where it is stored so, and ``adata.obs_names``.
+
+    See Also
+    --------
+    write_anndata : The way back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anndata import AnnData  # doctest: +SKIP
+    >>> from symrelu.adapters import from_anndata
+    >>> adata = AnnData(np.ones((3, 2)), obsp={"connectivities": np.eye(3)})  # doctest: +SKIP
+    >>> matrix, labels = from_anndata(adata)  # doctest: +SKIP
+    """
+    _check_anndata(adata)
+    key = _connectivities_key(adata) if key is None else key
+    if key not in adata.obsp:
+        there = ", ".join(map(repr, adata.obsp)) or "none"
+        raise ValueError(
+            f"adata.obsp must hold the graph {key!r}; its entries are: {there}. "
+            "Run scanpy.pp.neighbors(adata) first, or name an entry: from_anndata(adata, key=...)."
+        )
+    graph = adata.obsp[key]
+    matrix = sparse.csr_array(graph) if sparse.issparse(graph) else np.asarray(graph)
+    return Labelled(matrix, adata.obs_names.to_numpy(dtype=object))
+
+
+def from_pandas(frame: Any) -> Labelled:
+    """Return the matrix that a square DataFrame holds.
+
+    Index and columns must hold the same labels. Where the columns have them in another order, they are
+    brought into the order of the index. A default index (0, 1, 2, ...) is no label: where only the index
+    or only the columns have labels, rows and columns are taken to be in the same order; where neither has,
+    there are no labels.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame of shape (n, n)
+        Of numbers. If all columns are sparse, with the fill value 0, the matrix is sparse.
+
+    Returns
+    -------
+    labelled : Labelled
+        The matrix, float32 where all columns are, and the labels of the rows.
+
+    See Also
+    --------
+    from_edges : For a table with a row for each edge.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from symrelu.adapters import from_pandas
+    >>> matrix, labels = from_pandas(pd.DataFrame([[1, 5], [2, 1]], index=["a", "b"], columns=["b", "a"]))
+    >>> matrix
+    array([[5, 1],
+           [1, 2]])
+    >>> labels
+    array(['a', 'b'], dtype=object)
+    """
+    if not _comes_from(frame, "pandas", "DataFrame"):
+        raise TypeError(f"frame must be a pandas DataFrame, got {type(frame).__name__}.")
+    if frame.shape[0] != frame.shape[1]:
+        raise ValueError(
+            f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
+            "For a row for each edge, call symrelu.adapters.from_edges(frame)."
+        )
+    order, labels = _row_labels(frame)
+    matrix = _frame_values(frame)
+    return Labelled(matrix if order is None else matrix[:, order], labels)
+
+
+def from_torch(tensor: Any) -> Labelled:
+    """Return the matrix that a torch tensor holds.
+
+    Parameters
+    ----------
+    tensor : torch.Tensor of shape (n, n)
+        Dense, or sparse in any layout; sparse ones stay sparse. It is detached from its gradient, and
+        copied to the CPU if it lies elsewhere.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array, or an ndarray that shares the memory of a dense tensor of the CPU. No labels.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from symrelu.adapters import from_torch
+    >>> from_torch(torch.eye(2).to_sparse()).matrix.toarray()  # doctest: +SKIP
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
+    """
+    if not _comes_from(tensor, "torch", "Tensor"):
+        raise TypeError(f"tensor must be a torch tensor, got {type(tensor).__name__}.")
+    layout = str(tensor.layout).removeprefix("torch.")
+    if layout == "strided":
+        return Labelled(_tensor_values(tensor), None)
+    if not layout.startswith("sparse"):
+        raise TypeError(f"tensor must be dense or sparse, got the layout {layout}. Pass tensor.to_dense().")
+    if tensor.sparse_dim() != 2 or tensor.ndim != 2:
+        raise ValueError(
+            f"tensor must be a matrix with two sparse dimensions, got shape {tuple(tensor.shape)} "
+            f"with {tensor.sparse_dim()} sparse and {tensor.dense_dim()} dense ones."
+        )
+    if layout == "sparse_csr":
+        parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
+        return Labelled(sparse.csr_array(tuple(map(_tensor_values, parts)), shape=tuple(tensor.shape)), None)
+    tensor = tensor.to_sparse_coo().coalesce()
+    entries = (_tensor_values(tensor.values()), tuple(_tensor_values(tensor.indices())))
+    return Labelled(sparse.csr_array(entries, shape=tuple(tensor.shape)), None)
+
+
+def from_edges(
+    edges: Any,
+    source: Hashable = "source",
+    target: Hashable = "target",
+    weight: Hashable | None = "weight",
+    *,
+    nodes: Iterable[Hashable] | None = None,
+    duplicates: str = "error",
+) -> Labelled:
+    """Return the similarity matrix of a list of undirected edges.
+
+    Each edge is given once, or once in each direction with the same weight. Anything else is an error
+    unless ``duplicates`` says what it means. Self loops go to the diagonal.
+
+    Parameters
+    ----------
+    edges : DataFrame, list of tuples, array of shape (n_edges, 2 or 3), or tuple of arrays
+        A pandas table with a row for each edge; a list of (i, j) or (i, j, weight), or an array of such
+        rows; or the tuple (i, j) or (i, j, weight) of whole columns. Nodes are any hashable values; in an
+        array of floats they must be whole numbers, and become integers.
+    source, target : hashable, default="source" and "target"
+        Columns of a table with the two ends.
+    weight : hashable or None, default="weight"
+        Column of a table with the weights. A table need not have a column "weight", but any other that is
+        named. Edges without weights count 1; with None, weights are ignored and all edges count 1.
+    nodes : iterable, optional
+        All nodes in the order of the rows: nodes without an edge can be named here. By default the nodes
+        come in the order in which they appear, edge by edge. For nodes that are numbers of rows, pass
+        ``range(n)``.
+    duplicates : {"error", "max", "sum"}, default="error"
+        What the weight of a pair is that is given more than once: the largest, or the sum, of all that is
+        given of it in either direction.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array, of float32 if the weights are and else of float64, and the nodes.
+
+    Examples
+    --------
+    >>> from symrelu.adapters import from_edges
+    >>> matrix, labels = from_edges([("ann", "bob", 2), ("bob", "cid", 0.5)])
+    >>> matrix.toarray()
+    array([[0. , 2. , 0. ],
+           [2. , 0. , 0.5],
+           [0. , 0.5, 0. ]])
+    >>> labels.tolist()
+    ['ann', 'bob', 'cid']
+
+    Of a table, with a node that has no edge:
+
+    >>> import pandas as pd
+    >>> mails = pd.DataFrame({"from": ["ann", "bob", "ann"], "to": ["bob", "ann", "bob"]})
+    >>> from_edges(mails, "from", "to", nodes=["ann", "bob", "cid"], duplicates="sum").matrix.toarray()
+    array([[0., 3., 0.],
+           [3., 0., 0.],
+           [0., 0., 0.]])
+    """
+    check_choice("duplicates", duplicates, tuple(_COMBINE))
+    sources, targets, weights = _read_edges(edges, source, target, weight)
+    ends = chain.from_iterable(zip(sources, targets, strict=True))
+    position = _positions(ends) if nodes is None else _given_positions(nodes, ends)
+    names = list(position)
+    pairs = _Pairs(_integers(position[i] for i in sources), _integers(position[j] for j in targets), names)
+    matrix = _similarity(pairs, [1.0] * len(sources) if weights is None else weights, duplicates)
+    return Labelled(matrix, _labels(names))
+
+
+def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: str = "symrelu") -> Any:
+    """Return an embedding as a DataFrame with the labels as its index.
+
+    Parameters
+    ----------
+    embedding : array-like of shape (n, n_components)
+        Such as ``Solution.U``.
+    labels : iterable of length n, or None
+        Such as ``Labelled.labels``. None leaves the index at 0, 1, 2, ...
+    prefix : str, default="symrelu"
+        The columns are called prefix0, prefix1, ..., as scikit-learn's ``set_output`` calls them.
+
+    Returns
+    -------
+    frame : pandas.DataFrame of shape (n, n_components)
+
+    Examples
+    --------
+    >>> from symrelu.adapters import embedding_frame
+    >>> embedding_frame([[0.5, 1.0], [2.0, 0.0]], ["ann", "bob"])
+         symrelu0  symrelu1
+    ann       0.5       1.0
+    bob       2.0       0.0
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise ImportError("embedding_frame needs pandas: pip install pandas.") from error
+    embedding = _check_embedding(embedding)
+    index = None
+    if labels is not None:
+        # A label that is a tuple is one label, not a row of a table of them.
+        index = pandas.Index(list(labels), tupleize_cols=False)
+        if len(index) != len(embedding):
+            raise ValueError(
+                f"labels must name each of the {len(embedding)} rows of the embedding, got {len(index)}."
+            )
+    return pandas.DataFrame(embedding, index, [f"{prefix}{k}" for k in range(embedding.shape[1])])
+
+
+def write_anndata(
+    adata: Any,
+    embedding: Any,
+    key_added: str = "X_symrelu",
+    signature: Any | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> None:
+    """Store an embedding of the observations in an AnnData, as scanpy stores its own.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Changed in place.
+    embedding : array-like or DataFrame of shape (n_obs, n_components)
+        Rows in the order of ``adata.obs_names``. A DataFrame with labels must have just these.
+    key_added : str, default="X_symrelu"
+        The embedding goes to ``adata.obsm[key_added]``, what else is known of it to ``adata.uns`` under the
+        same name without "X_". What another tool put there is not overwritten.
+    signature : array-like of shape (n_components,), optional
+        Signs of the columns.
+    params : mapping, optional
+        Settings to remember, such as ``SymReLU.get_params()``. Numbers, strings and arrays are kept, None
+        is left out, and anything else is kept as it prints, so that the file can be written.
+
+    Returns
+    -------
+    None
+
+    See Also
+    --------
+    from_anndata : The graph to embed.
+
+    Examples
+    --------
+    >>> from symrelu import SymReLU
+    >>> from symrelu.adapters import from_anndata, write_anndata
+    >>> model = SymReLU(8, random_state=0).fit(from_anndata(adata).matrix)  # doctest: +SKIP
+    >>> write_anndata(adata, model.embedding_, params=model.get_params())  # doctest: +SKIP
+    >>> scanpy.pl.embedding(adata, "symrelu")  # doctest: +SKIP
+    """
+    _check_anndata(adata)
+    if _comes_from(embedding, "pandas", "DataFrame"):
+        _check_frame_of(adata, embedding)
+    embedding = _check_embedding(embedding)
+    if len(embedding) != adata.n_obs:
+        raise ValueError(
+            f"embedding must have a row for each of the {adata.n_obs} observations, got {len(embedding)} rows."
+        )
+    name = key_added.removeprefix("X_")
+    if name in adata.uns and not _written_here(adata.uns[name]):
+        raise ValueError(
+            f"adata.uns[{name!r}] holds something else, which is not overwritten. Choose another key_added."
+        )
+    entry: dict[str, Any] = {"method": "symrelu", "params": _storable(params or {})}
+    if signature is not None:
+        entry["signature"] = np.asarray(signature)
+        if entry["signature"].shape != embedding.shape[1:]:
+            raise ValueError(
+                f"signature must have a sign for each of the {embedding.shape[1]} columns of the embedding, "
+                f"got shape {entry['signature'].shape}."
+            )
+    adata.obsm[key_added] = embedding
+    adata.uns[name] = entry
+
+
+def _comes_from(data: Any, library: str, name: str) -> bool:
+    """Return whether data is an instance of a class of a library, which may not be there."""
+    return any(
+        base.__name__ == name and base.__module__.partition(".")[0] == library for base in type(data).__mro__
+    )
+
+
+def _is_igraph(data: Any) -> bool:
+    # Of the class: the columns of a DataFrame are attributes of the object.
+    return all(hasattr(type(data), name) for name in ("get_edgelist", "vcount", "is_directed", "es", "vs"))
+
+
+def _check_anndata(adata: Any) -> None:
+    if not _comes_from(adata, "anndata", "AnnData"):
+        raise TypeError(f"adata must be an AnnData, got {type(adata).__name__}.")
+
+
+def _check_weight_name(weight: Any) -> str | None:
+    if weight is not None and not isinstance(weight, str):
+        raise TypeError(f"weight must be the name of an edge attribute or None, got {weight!r}.")
+    return weight
+
+
+def _no_such_weight(weight: str | None, there: list[str]) -> str:
+    return (
+        f"weight={weight!r} is an attribute of no edge; edges have: {', '.join(map(repr, there)) or 'none'}. "
+        "Pass one of these, or weight=None to count each edge as 1."
+    )
+
+
+def _integers(values: Iterable[int]) -> np.ndarray:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _labels(names: Sequence[Any]) -> np.ndarray:
+    """Return names as a one-dimensional array of objects, also where they are tuples."""
+    return np.fromiter(names, dtype=object, count=len(names))
+
+
+class _Pairs(NamedTuple):
+    """The ends of each edge as numbers of rows, and what the rows are called."""
+
+    rows: np.ndarray
+    cols: np.ndarray
+    names: Sequence[Any]
+
+    def edge(self, k: int) -> str:
+        return f"({self.names[self.rows[k]]!r}, {self.names[self.cols[k]]!r})"
+
+
+def _similarity(pairs: _Pairs, weights: Any, duplicates: str) -> Any:
+    """Return the symmetric matrix of undirected edges, the same pair combined as ``duplicates`` says."""
+    values = _check_weights(pairs, weights)
+    if duplicates == "error":
+        _check_given_once(pairs, values)
+    low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
+    order, starts = _groups(low, high)
+    values = _COMBINE[duplicates].reduceat(values[order], starts)
+    low, high = low[order[starts]], high[order[starts]]
+    off = low != high
+    coordinates = (np.concatenate([low, high[off]]), np.concatenate([high, low[off]]))
+    n = len(pairs.names)
+    matrix = sparse.csr_array((np.concatenate([values, values[off]]), coordinates), shape=(n, n))
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _groups(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order that puts equal pairs together, and where in it each kind of pair starts."""
+    order = np.lexsort((second, first))
+    changes = (np.diff(first[order], prepend=-1) != 0) | (np.diff(second[order], prepend=-1) != 0)
+    return order, np.flatnonzero(changes)
+
+
+def _check_given_once(pairs: _Pairs, values: np.ndarray) -> None:
+    """Raise unless each pair is given once, or once in each direction with the same weight."""
+    order, starts = _groups(pairs.rows, pairs.cols)
+    times = np.diff(starts, append=len(order))
+    if (times > 1).any():
+        worst = int(np.argmax(times > 1))
+        raise ValueError(
+            f"Edge {pairs.edge(order[starts[worst]])} is given {times[worst]} times. "
+            'Pass duplicates="sum" to add the weights, or "max" to keep the largest.'
+        )
+    order, starts = _groups(np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols))
+    values = values[order]
+    differing = np.flatnonzero(np.minimum.reduceat(values, starts) != np.maximum.reduceat(values, starts))
+    if differing.size:
+        k = starts[differing[0]]
+        raise ValueError(
+            f"Edge {pairs.edge(order[k])} has the weight {values[k]:g}, "
+            f"but {values[k + 1]:g} in the other direction. "
+            'Pass duplicates="max" to keep the larger, or "sum" to add them.'
+        )
+
+
+def _check_weights(pairs: _Pairs, weights: Any) -> np.ndarray:
+    """Return weights as floats, or raise naming an edge whose weight cannot be one."""
+    array = _as_floats(pairs, weights)
+    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)))
+    if bad.size:
+        k = int(bad[0])
+        raise ValueError(
+            f"Weights must be finite and nonnegative: edge {pairs.edge(k)} has {array[k]:g}. "
+            "Leave it out, or give it such a weight."
+        )
+    return array
+
+
+def _as_floats(pairs: _Pairs, weights: Any) -> np.ndarray:
+    try:
+        array = np.asarray(weights)
+    except ValueError:  # lists of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        # One by one, from what was given: NumPy makes text of numbers among words.
+        values = weights.tolist() if hasattr(weights, "tolist") else weights
+        array = np.array([_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
+    return array.astype(np.float32 if array.dtype == np.float32 else np.float64, copy=False)
+
+
+def _number(pairs: _Pairs, k: int, value: Any) -> float:
+    if isinstance(value, (numbers.Real, Decimal)):
+        return float(value)
+    if _is_missing(value):
+        return float("nan")
+    raise TypeError(
+        f"Weights must be numbers: edge {pairs.edge(k)} has {value!r}. Convert them to float first."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas.NA, which will not be compared."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+
+
+def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list[Any], list[Any], Any | None]:
+    """Return the first ends, the second ends, and the weights if there are some."""
+    if _comes_from(edges, "pandas", "DataFrame"):
+        columns = _table_columns(edges, source, target, weight)
+    elif isinstance(edges, tuple):
+        columns = _given_columns(edges)
+    elif hasattr(edges, "ndim"):
+        columns = _array_columns(np.asarray(edges))
+    else:
+        columns = _row_columns(edges)
+    sources, targets = (list(ends.tolist() if hasattr(ends, "tolist") else ends) for ends in columns[:2])
+    weights = columns[2] if len(columns) == 3 and weight is not None else None
+    return sources, targets, weights
+
+
+def _table_columns(table: Any, source: Any, target: Any, weight: Any) -> list[Any]:
+    weighted = weight is not None and (weight != _USUAL_WEIGHT or weight in table.columns)
+    wanted = {"source": source, "target": target} | ({"weight": weight} if weighted else {})
+    for role, name in wanted.items():
+        if name not in table.columns:
+            raise ValueError(
+                f"edges must have a column {name!r}, got the columns {list(table.columns)}. "
+                f"Name the right one: {role}=..."
+            )
+    return [table[name].to_numpy() for name in wanted.values()]
+
+
+def _given_columns(columns: tuple[Any, ...]) -> list[Any]:
+    arrays = all(hasattr(column, "__len__") and not isinstance(column, (str, tuple)) for column in columns)
+    if len(columns) not in (2, 3) or not arrays:
+        raise TypeError(
+            "A tuple of edges must hold two or three arrays: all sources, all targets, and all weights. "
+            "Pass a list for edges one by one."
+        )
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"Sources, targets and weights must be of one length, got {lengths}.")
+    return list(columns)
+
+
+def _array_columns(array: np.ndarray) -> list[Any]:
+    if array.ndim != 2 or array.shape[1] not in (2, 3):
+        raise ValueError(
+            f"An array of edges must have shape (n_edges, 2) or (n_edges, 3), got {array.shape}. "
+            "Pass tuple(edges) if its rows are all sources and all targets."
+        )
+    ends = array[:, :2]
+    if array.dtype.kind == "f":
+        if not (np.isfinite(ends) & (ends == np.floor(ends))).all():
+            raise ValueError("In an array of floats, the first two columns must be whole numbers of nodes.")
+        ends = ends.astype(np.int64)
+    return [ends[:, 0], ends[:, 1], *array[:, 2:].T]
+
+
+def _row_columns(edges: Any) -> list[Any]:
+    if isinstance(edges, Mapping):
+        raise TypeError(
+            f"edges must be a table, an array or a list, got a mapping ({type(edges).__name__}). "
+            "Pass a list of (i, j, weight)."
+        )
+    edges = list(edges)
+    length = len(edges[0]) if edges and isinstance(edges[0], Sequence) else 2
+    for k, edge in enumerate(edges):
+        if not isinstance(edge, (tuple, list)) or len(edge) != length or length not in (2, 3):
+            raise ValueError(f"Edges must all be (i, j), or all (i, j, weight): edge number {k} is {edge!r}.")
+    return [list(column) for column in zip(*edges, strict=True)] if edges else [[], []]
+
+
+def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
+    """Return the row of each node, in the order in which they appear."""
+    position: dict[Hashable, int] = {}
+    try:
+        for node in nodes:
+            position.setdefault(node, len(position))
+    except TypeError as error:
+        raise TypeError(f"Nodes must be hashable, such as numbers or strings: {error}.") from error
+    missing = [node for node in position if _is_missing(node)]
+    if missing:
+        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges that lack an end.")
+    return position
+
+
+def _given_positions(nodes: Iterable[Hashable], ends: Iterable[Hashable]) -> dict[Hashable, int]:
+    """Return the row of each node in the given order, which must know all ends of edges."""
+    nodes = list(nodes)
+    position = _positions(nodes)
+    if len(position) < len(nodes):
+        twice = next(node for k, node in enumerate(nodes) if position[node] != k)
+        raise ValueError(f"nodes must name each node once, but {twice!r} is there twice.")
+    for node in _positions(ends):
+        if node not in position:
+            raise ValueError(f"nodes must name every node of the edges, but {node!r} is not among them.")
+    return position
+
+
+def _connectivities_key(adata: Any) -> str:
+    neighbors = adata.uns.get("neighbors")
+    default = "connectivities"
+    return str(neighbors.get("connectivities_key", default)) if isinstance(neighbors, Mapping) else default
+
+
+def _row_labels(frame: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the order that the columns need, and the labels of the rows; None where there is none."""
+    index, columns = frame.index, frame.columns
+    if index.equals(columns):
+        return None, None if _is_default(index) else index.to_numpy(dtype=object)
+    if columns.is_unique and index.is_unique:
+        order = columns.get_indexer(index)
+        if (order >= 0).all():
+            return order, index.to_numpy(dtype=object)
+    for named, other in ((index, columns), (columns, index)):
+        if _is_default(other):
+            return None, named.to_numpy(dtype=object)
+    raise ValueError(
+        "The index and the columns of frame must hold the same labels, each once, but "
+        f"{_difference(index, columns)}. "
+        "Pass frame.set_axis(frame.index, axis=1) if both are in the same order."
+    )
+
+
+def _difference(index: Any, columns: Any) -> str:
+    """Return why two sets of labels of the same length are not the same."""
+    for name, labels in (("index", index), ("columns", columns)):
+        if not labels.is_unique:
+            return f"{labels[labels.duplicated()].tolist()[0]!r} is in the {name} twice"
+    return f"{index[columns.get_indexer(index) < 0].tolist()[0]!r} is in the index and not in the columns"
+
+
+def _is_default(index: Any) -> bool:
+    """Return whether an index just counts from 0."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _frame_values(frame: Any) -> Any:
+    """Return the values of a DataFrame: a csr_array if all columns are sparse, or else an ndarray."""
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind not in "biufc":
+            raise TypeError(f"frame must hold numbers, got the column {name!r} of type {dtype}.")
+    if len(frame) and all(type(dtype).__name__ == "SparseDtype" for dtype in frame.dtypes):
+        for name, dtype in frame.dtypes.items():
+            if dtype.fill_value != 0:
+                raise ValueError(
+                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}."
+                )
+        return sparse.csr_array(frame.sparse.to_coo())
+    values = frame.to_numpy()
+    if values.dtype.kind == "O":  # pandas' own types of numbers, or numbers beside booleans
+        single = all(dtype.name.lower() == "float32" for dtype in frame.dtypes)
+        values = frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    return values
+
+
+def _tensor_values(tensor: Any) -> np.ndarray:
+    try:
+        return tensor.numpy(force=True)
+    except TypeError as error:
+        raise TypeError(
+            f"tensor must be of a type that NumPy has, got {tensor.dtype}. Pass tensor.float()."
+        ) from error
+
+
+def _check_embedding(embedding: Any) -> np.ndarray:
+    array = np.asarray(embedding)
+    if array.ndim != 2:
+        raise ValueError(f"embedding must have shape (n, n_components), got {array.shape}.")
+    return array
+
+
+def _check_frame_of(adata: Any, frame: Any) -> None:
+    if _is_default(frame.index) or frame.index.equals(adata.obs_names):
+        return
+    raise ValueError(
+        "The index of embedding must be adata.obs_names, in the same order. "
+        "Pass embedding.loc[adata.obs_names] if it holds the same names."
+    )
+
+
+def _written_here(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("method") == "symrelu"
+
+
+def _storable(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in the few types that h5ad files know."""
+    plain = (bool, int, float, str, np.ndarray, np.generic)
+    return {
+        str(name): value if isinstance(value, plain) else repr(value)
+        for name, value in params.items()
+        if value is not None
+    }

@@ -1,0 +1,288 @@
+"""Fits that survive: the whole state of a fit in one file, written aside, read without trust.
+
+The file is an npz archive of plain arrays and one line of JSON. Nothing in it is unpickled or executed, and
+everything is checked against the fit that wants to go on from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.files import check_output, damage_named, open_npz, write_aside
+from symrelu.solution import History
+from symrelu.solvers.base import State
+from symrelu.validation import check_number
+
+FORMAT = "symrelu.Checkpoint"
+FORMAT_VERSION = 1
+
+
+class CheckpointWarning(RuntimeWarning):
+    """A checkpoint could not be written; the fit goes on, and the last one that was written is kept."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where and how often a fit writes down its state, so that it can go on after it was killed.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file. If it exists, the fit goes on from it, and refuses to if it belongs to another matrix or to
+        other settings. Limits and tolerances may be others than before.
+    every : float, default=60.0
+        Seconds between two writings; 0 writes after each step. The end of a fit is written in any case.
+
+    Examples
+    --------
+    >>> from symrelu import Checkpoint
+    >>> Checkpoint("fit.ckpt", every=300)
+    Checkpoint(path='fit.ckpt', every=300.0)
+    """
+
+    path: str | PathLike[str]
+    every: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, PathLike)):
+            raise TypeError(f"Checkpoint(path=...) must be the name of a file, got {type(self.path).__name__}.")
+        object.__setattr__(self, "every", check_number("Checkpoint(every=...)", self.every))
+
+
+def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
+    """Return what a user passed as a :class:`Checkpoint`, whose file can be written, or None."""
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, Checkpoint):
+        if not isinstance(checkpoint, (str, PathLike)):
+            raise TypeError(
+                "checkpoint must be the name of a file, a symrelu.Checkpoint or None, "
+                f"got {type(checkpoint).__name__}."
+            )
+        checkpoint = Checkpoint(checkpoint)
+    check_output(checkpoint.path)
+    return checkpoint
+
+
+def fingerprint(matrix: Any) -> str | None:
+    """Return a hash of a checked matrix, or None of None: equal for equal entries, dense or sparse."""
+    if matrix is None:
+        return None
+    digest = hashlib.sha256(f"{matrix.dtype} {matrix.shape}".encode())
+    step = 1024
+    for first in range(0, matrix.shape[0], step):
+        rows = sparse.csr_array(matrix[first : first + step])
+        rows.sort_indices()
+        for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
+            digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything a loop has to know to go on."""
+
+    state: Mapping[str, Any]  # the fields of the solver's state
+    best: Mapping[str, Any]  # the fields of :class:`~symrelu.solvers.base.State`
+    signature: np.ndarray
+    history: History
+    recent_objectives: np.ndarray
+    evaluations: int
+    seconds: float
+    next_confirmation: int
+
+
+class CheckpointFile:
+    """The file of one fit.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+    identity : dict
+        What the fit is, as values of JSON: a file with another one is refused.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
+        self.path = Path(checkpoint.path)
+        self.every = checkpoint.every
+        self.identity = identity
+        self.written = time.monotonic()
+        self.failed = False
+
+    def read(self) -> Snapshot | None:
+        """Return what was written, None if there is no file; a file that is not of this fit is refused."""
+        if not self.path.exists():
+            return None
+        _refuse_compressed(self.path)
+        with open_npz(self.path) as content, damage_named(self.path, "checkpoint"):
+            arrays = {name: content[name] for name in content.files}
+        with self.refusing():
+            header = _header(arrays)
+            _check_identity(header["identity"], self.identity)
+            return _snapshot(header, arrays)
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Turn what is wrong with the content into one error that names the file and says what to do."""
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(
+                f"The fit cannot go on from the checkpoint {self.path}: {reason}. "
+                "Delete the file to start anew, or name another one."
+            ) from error
+
+    def is_due(self) -> bool:
+        """Whether enough time has passed since the last writing."""
+        return time.monotonic() - self.written >= self.every
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Write a snapshot in place of the last one. If that fails, warn once and keep the last one."""
+        self.written = time.monotonic()
+        state, numbers = _split(snapshot.state)
+        best, best_numbers = _split(snapshot.best)
+        header = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "identity": self.identity,
+            "state": numbers,
+            "best": best_numbers,
+            "evaluations": snapshot.evaluations,
+            "seconds": snapshot.seconds,
+            "next_confirmation": snapshot.next_confirmation,
+        }
+        arrays: dict[str, Any] = {f"state_{name}": array for name, array in state.items()}
+        arrays |= {f"best_{name}": array for name, array in best.items()}
+        arrays |= {f"history_{name}": column for name, column in snapshot.history.as_dict().items()}
+        arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
+        try:
+            # One name for what is not finished: a killed fit leaves one such file at most.
+            with write_aside(self.path, self.path.with_name(f".{self.path.name}.part")) as file:
+                np.savez(file, checkpoint=np.array(json.dumps(header)), **arrays)
+        except OSError as error:
+            if not self.failed:
+                warnings.warn(
+                    f"The checkpoint {self.path} could not be written: {error}. The fit goes on; the last one "
+                    "that was written is kept.",
+                    CheckpointWarning,
+                    stacklevel=2,
+                )
+            self.failed = True
+
+
+def restored(example: State, values: Mapping[str, Any]) -> State:
+    """Return a state of the kind of ``example`` with the saved values, or raise where they do not fit.
+
+    Parameters
+    ----------
+    example : State
+        Made by the same solver for the same problem.
+    values : dict
+        The saved fields.
+    """
+    expected = {field.name: getattr(example, field.name) for field in fields(example)}
+    if set(values) != set(expected):
+        raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")
+    for name, value in values.items():
+        wanted = expected[name]
+        if isinstance(wanted, np.ndarray):
+            if not isinstance(value, np.ndarray) or value.dtype != wanted.dtype or value.ndim != wanted.ndim:
+                raise ValueError(f"its {name} is not an array of {wanted.dtype} with {wanted.ndim} dimensions")
+            # How many steps are remembered may differ; what one of them looks like may not.
+            if value.shape[-2:] != wanted.shape[-2:]:
+                raise ValueError(f"its {name} has shape {value.shape}, which does not go with {wanted.shape}")
+            if not np.isfinite(value).all():
+                raise ValueError(f"its {name} has entries that are not finite")
+        elif type(value) is not type(wanted):
+            raise ValueError(f"its {name} is {value!r}, not a number of type {type(wanted).__name__}")
+    return type(example)(**values)
+
+
+def _split(values: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return the arrays and the numbers of a state."""
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return arrays, {name: value for name, value in values.items() if name not in arrays}
+
+
+def _refuse_compressed(path: Path) -> None:
+    """Raise for an archive that unpacks to more than its size: ours are not compressed."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            compressed = any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist())
+    except (OSError, zipfile.BadZipFile):
+        return  # said better by the reader
+    if compressed:
+        raise ValueError(f"{path} is not a checkpoint: it is compressed, and no checkpoint is.")
+
+
+def _header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    header = json.loads(str(arrays["checkpoint"])) if "checkpoint" in arrays else None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError("it is not a checkpoint")
+    if header["version"] != FORMAT_VERSION:
+        raise ValueError(f"its version is {header['version']!r}, this release reads {FORMAT_VERSION}")
+    return header
+
+
+def _check_identity(saved: Any, wanted: dict[str, Any]) -> None:
+    if not isinstance(saved, dict):
+        raise ValueError("it does not say of which fit it is")
+    for name, value in wanted.items():
+        if name not in saved or saved[name] != value:
+            if name in ("matrix", "mask"):
+                raise ValueError(f"it was written for another {name}")
+            raise ValueError(f"it was written with {name}={saved.get(name)!r}, this fit has {name}={value!r}")
+
+
+def _snapshot(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
+    def part(prefix: str) -> dict[str, Any]:
+        found = {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+        return found | header[prefix.rstrip("_")]
+
+    history = History(**{field.name: arrays[f"history_{field.name}"] for field in fields(History)})
+    lengths = {column.shape for column in history.as_dict().values()}
+    if len(lengths) != 1 or len(history) == 0 or history.iteration.ndim != 1:
+        raise ValueError("its history is not a table")
+    signature, recent = arrays["signature"], arrays["recent_objectives"]
+    identity = header["identity"]
+    if signature.shape != (identity["rank"],) or not np.isin(signature, (-1, 1)).all():
+        raise ValueError("its signature is not a sign for each column")
+    if identity["n_negative"] not in ("auto", int(np.sum(signature < 0))):
+        raise ValueError("its signature has another number of negative columns")
+    if recent.ndim != 1 or recent.dtype != np.float64:
+        raise ValueError("its recent objectives are not a list of numbers")
+    seconds = float(header["seconds"])
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError(f"its seconds are {seconds}")
+    return Snapshot(
+        state=part("state_"),
+        best=part("best_"),
+        signature=signature,
+        history=history,
+        recent_objectives=recent,
+        evaluations=_count(header, "evaluations"),
+        seconds=seconds,
+        next_confirmation=_count(header, "next_confirmation"),
+    )
+
+
+def _count(header: dict[str, Any], name: str) -> int:
+    value = header[name]
+    if type(value) is not int or value < 0:
+        raise ValueError(f"its {name} is {value!r}, not a count")
+    return value

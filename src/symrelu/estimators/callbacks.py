@@ -1,0 +1,91 @@
+"""scikit-learn's callbacks (``sklearn.callback``, experimental there) around a fit: all that knows of them.
+
+A fit is a task, and so is each of its steps. What a hook may want to know of a step is there before the hook is
+called: ``latest_record_`` on the estimator, and a ``fitted_estimator`` that can transform and score.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+from symrelu.loop import Progress
+from symrelu.solution import History, Solution, Status
+
+__all__ = ["CallbackSupportMixin", "StepTasks", "with_callbacks"]
+
+
+class StepTasks:
+    """The tasks of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator with CallbackSupportMixin
+        Its ``fit`` is decorated by ``with_callbacks``.
+    X : matrix
+        What the hooks get as X.
+    max_iter : int
+        Largest number of steps.
+    settings : dict
+        ``alpha``, ``zero_weight`` and ``diagonal`` of the fit.
+    """
+
+    def __init__(self, estimator: Any, X: Any, max_iter: int, settings: dict[str, Any]) -> None:
+        self.estimator = estimator
+        self.X = X
+        self.settings = settings
+        self.fit_task = estimator._init_callback_context(max_subtasks=max_iter)
+        self.fit_task.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def step(self, progress: Progress) -> bool:
+        """Tell the callbacks of a step; True if one of them wants to stop."""
+        self.estimator.latest_record_ = progress.record
+        task = self.fit_task.subcontext(task_name="step")
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+        return bool(
+            task.call_on_fit_task_end(
+                estimator=self.estimator,
+                X=self.X,
+                reconstruction_attributes=lambda: self._attributes(progress),
+            )
+        )
+
+    def end(self) -> None:
+        """Tell the callbacks that the estimator is fitted."""
+        self.fit_task.call_on_fit_task_end(
+            estimator=self.estimator, X=self.X, reconstruction_attributes=lambda: {}
+        )
+
+    def _attributes(self, progress: Progress) -> dict[str, Any]:
+        """Return what an estimator has that stopped at this step."""
+        record = progress.record
+        solution = Solution(
+            U=progress.U,
+            signature=progress.signature,
+            status=Status.CALLBACK,
+            n_iter=record.iteration,
+            n_evaluations=record.evaluations,
+            relative_error=record.relative_error,
+            norm=progress.norm,
+            objective=record.objective,
+            history=History.from_records([record]),
+            solver="",
+            **self.settings,
+        )
+        return fitted_attributes(solution)
+
+
+def fitted_attributes(solution: Solution) -> dict[str, Any]:
+    """Return what every estimator tells of its fit."""
+    return {
+        "solution_": solution,
+        "embedding_": solution.U,
+        "signature_": solution.signature,
+        "relative_error_": solution.relative_error,
+        "reconstruction_err_": solution.relative_error * solution.norm,
+        "n_iter_": solution.n_iter,
+        "converged_": solution.converged,
+        "stop_reason_": solution.status.value,
+        "history_": solution.history,
+    }

@@ -1,0 +1,326 @@
+"""LinkPredictor: which pairs of nodes of a graph should be joined."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from symrelu.estimators.base import DecompositionEstimator
+from symrelu.queries import Queries, _batches, _check_exclude, _largest
+from symrelu.solution import Status
+from symrelu.validation import (
+    check_integer,
+    check_mask,
+    check_number,
+    check_similarity,
+    scale_exponent,
+    scaled,
+)
+
+
+class LinkPredictor(Queries, DecompositionEstimator):
+    r"""Score pairs of nodes of a graph by how likely they are linked.
+
+    The adjacency matrix B is divided by regularised degrees,
+
+    .. math::
+
+        N = D^{-1/2} B D^{-1/2}, \qquad D_i = \sum_j B_{ij} + \tau \, \text{mean degree},
+
+    a factor of N ~ max(0, X) is fitted with few steps, a ridge and a low weight on the zeros, and a pair is
+    scored by :math:`X_{ij} \sqrt{D_i D_j}`: what the model expects in place of :math:`B_{ij}`. A pair without a
+    link says little, since it may be a link not seen yet: hence the low weight.
+
+    Parameters
+    ----------
+    n_components : int, default=16
+        Number of columns of the factor. A graph with fewer nodes gets as many columns as nodes.
+    n_negative : int or "auto", default=1
+        How many of them enter X with a minus sign; one at least stays positive. The first acts as a threshold.
+    alpha : float, default=0.2
+        Weight of the ridge. It is relative to N, whose entries do not depend on the unit of B and whose largest
+        eigenvalue is at most 1: one value serves all graphs. From about 1 on, nothing is left of the factor.
+    zero_weight : float, default=0.1
+        Weight in (0, 1] of the pairs without a link.
+    degree_regularization : float, default=1.0
+        Multiple of the mean degree that is added to each degree: :math:`\tau` above, positive. It keeps nodes
+        with few links or none from dominating N.
+    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
+        A name, or an instance such as ``AAPB(step_size=10)``.
+    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="random"
+        Starting factor.
+    tol : float, default=1e-4
+        Stop when the relative error is at most this.
+    gtol : float, default=1e-7
+        Stop when the scaled gradient is at most this.
+    ftol : float, default=1e-8
+        Stop when the objective changes by at most this part of itself over 20 iterations.
+    max_iter : int, default=70
+        Largest number of steps. Reaching it is normal and gives no warning: a closer fit to the known links
+        does not predict others better.
+    max_time : float, optional
+        Seconds the steps may take.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
+        How N is held.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_nodes, n_components)
+        The factor U of N.
+    signature_ : ndarray of shape (n_components,)
+        Signs of its columns.
+    root_degrees_ : ndarray of shape (n_nodes,)
+        Square roots of the regularised degrees D. The score of a pair is
+        ``(U[i] * signature_) @ U[j] * root_degrees_[i] * root_degrees_[j]``.
+    known_ : csr_array of bool of shape (n_nodes, n_nodes)
+        The links that ``fit`` has seen, in both directions.
+    reconstruction_err_ : float
+        ||N - max(0, X)||_F over the pairs that are not masked.
+    relative_error_ : float
+        The same divided by ||N||_F.
+    n_iter_ : int
+        Number of steps.
+    converged_ : bool
+        Whether a stopping test was met.
+    stop_reason_ : str
+        Why the fit stopped.
+    history_ : History
+        What happened at each iteration.
+    n_features_in_ : int
+        Number of nodes.
+    feature_names_in_ : ndarray of str
+        Their names, where they have some.
+
+    See Also
+    --------
+    symrelu.SymReLU : The factor of a similarity matrix as it is.
+
+    Notes
+    -----
+    Self loops are ignored: they neither count in the degrees nor are fitted, and a node is never proposed to
+    itself.
+
+    Examples
+    --------
+    Two groups of nodes; one link inside a group is not known:
+
+    >>> import numpy as np
+    >>> from symrelu import LinkPredictor
+    >>> B = np.kron(np.eye(2), np.ones((10, 10)))
+    >>> B[0, 1] = B[1, 0] = 0
+    >>> predictor = LinkPredictor(4, random_state=0).fit(B)
+    >>> pairs, scores = predictor.top_links(1)
+    >>> pairs.tolist()
+    [[0, 1]]
+    >>> inside, across = predictor.score_pairs([0, 0], [1, 15])
+    >>> bool(inside > across)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 16,
+        *,
+        n_negative: int | str = 1,
+        alpha: float = 0.2,
+        zero_weight: float = 0.1,
+        degree_regularization: float = 1.0,
+        solver: Any = "lbfgs",
+        init: Any = "random",
+        tol: float = 1e-4,
+        gtol: float = 1e-7,
+        ftol: float = 1e-8,
+        max_iter: int = 70,
+        max_time: float | None = None,
+        random_state: Any = None,
+        backend: str = "auto",
+    ) -> None:
+        self.n_components = n_components
+        self.n_negative = n_negative
+        self.alpha = alpha
+        self.zero_weight = zero_weight
+        self.degree_regularization = degree_regularization
+        self.solver = solver
+        self.init = init
+        self.tol = tol
+        self.gtol = gtol
+        self.ftol = ftol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.backend = backend
+
+    def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
+        """Learn from the links of a graph.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_nodes, n_nodes)
+            Adjacency matrix B: symmetric, nonnegative, of zeros and ones or of weights.
+        y : None
+            Ignored.
+        mask : sparse or dense bool matrix of shape (n_nodes, n_nodes), optional
+            True where it is unknown whether there is a link: such pairs are neither fitted nor counted in the
+            degrees, whatever X holds there.
+
+        Returns
+        -------
+        self : LinkPredictor
+        """
+        del y
+        settings = self.get_params(deep=False)
+        tau = check_number("degree_regularization", settings.pop("degree_regularization"), low_included=False)
+        rank = check_integer("n_components", settings.pop("n_components"), 1)
+        B = check_similarity(self._similarity(X), "X")
+        n = B.shape[0]
+        if n < 2:
+            raise ValueError("X must have at least 2 nodes, since a link joins two, got n_samples = 1.")
+        rank = min(rank, n)
+        settings["n_negative"] = _at_most(settings["n_negative"], rank - 1)
+        mask = check_mask(mask, n)
+        exponent = scale_exponent(B)
+        B = _links(scaled(B, exponent), mask)
+        N, root_degrees = _normalised(B, tau)
+        self._fit_quietly(N, rank, mask=mask, diagonal="ignore", **settings)
+        self.known_ = sparse.csr_array(B, dtype=bool)
+        self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
+        return self
+
+    def _fit_quietly(self, N: Any, rank: int, **settings: Any) -> None:
+        """Fit the factor, without a warning where max_iter ended it."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            solution = self._decompose(N, rank, **settings)
+        for warning in caught:
+            if solution.status is not Status.MAX_ITER or not issubclass(warning.category, ConvergenceWarning):
+                warnings.warn(warning.message, warning.category, stacklevel=3)
+
+    def top_k(
+        self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each node the k other nodes of largest score.
+
+        Parameters
+        ----------
+        nodes : array-like of int
+        k : int
+        exclude_known : bool, default=True
+            Whether the links that ``fit`` has seen are left out.
+        exclude : sparse or dense matrix of shape (n_nodes, n_nodes), optional
+            Pairs with an entry that is not zero are left out too.
+
+        Returns
+        -------
+        items : ndarray of int of shape (len(nodes), k)
+            The best first, equal ones by their number; -1 where there are fewer than k.
+        scores : ndarray of shape (len(nodes), k)
+            Their scores; minus infinity where there are fewer than k.
+        """
+        return super().top_k(nodes, k, exclude=self._excluded(exclude_known, exclude))
+
+    def top_links(
+        self, k: int, *, exclude_known: bool = True, exclude: Any | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k pairs of largest score of the whole graph.
+
+        All pairs are scored, some rows at a time: the memory is bounded by scikit-learn's ``working_memory``
+        (and by k).
+
+        Parameters
+        ----------
+        k : int
+        exclude_known : bool, default=True
+            Whether the links that ``fit`` has seen are left out.
+        exclude : sparse or dense matrix of shape (n_nodes, n_nodes), optional
+            Pairs with an entry that is not zero, in either direction, are left out too.
+
+        Returns
+        -------
+        pairs : ndarray of int of shape (k, 2)
+            The best first, equal ones by their numbers; the lower number of a pair first. Where there are fewer
+            pairs than k, there are fewer rows.
+        scores : ndarray of shape (k,)
+            Their scores.
+        """
+        left, right = self._factors
+        check_integer("k", k, 1)
+        excluded = self._excluded(exclude_known, exclude)
+        if excluded is not None:
+            excluded = sparse.csr_array(excluded + excluded.T)
+        n = len(left)
+        pairs, scores = np.empty((0, 2), np.int64), np.empty(0, left.dtype)
+        # A score may be there five times: in the block, among the better ones and their places, to sort them.
+        for batch in _batches(n - 1, 5 * n * left.dtype.itemsize):
+            first = batch.start
+            block = left[batch] @ right[first:].T
+            block[np.tril_indices(*block.shape)] = -np.inf
+            if excluded is not None:
+                block[excluded[batch, first:].nonzero()] = -np.inf
+            # Pairs come by their numbers: one that only equals the last of the best comes after it.
+            better = np.flatnonzero(block > (scores[-1] if len(scores) == k else -np.inf))
+            better = better[_largest(block.ravel()[better], k)]
+            new = first + np.stack(np.divmod(better, block.shape[1]), axis=1)
+            scores = np.concatenate([scores, block.ravel()[better]])
+            best = _largest(scores, k)
+            pairs, scores = np.concatenate([pairs, new])[best], scores[best]
+        return pairs, scores
+
+    def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:
+        """Return the pairs that are left out, or None where there are none."""
+        check_is_fitted(self)
+        known = self.known_ if exclude_known else None
+        if exclude is None:
+            return known
+        others = _check_exclude(exclude, self.known_.shape[0]).astype(bool)
+        return others if known is None else sparse.csr_array(known + others)
+
+    @property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        left = self.embedding_ * self.root_degrees_[:, None]
+        return left, left * self.signature_
+
+
+def _at_most(n_negative: Any, most: int) -> Any:
+    """Return how many columns are negative, in a factor that may be too narrow for all of them."""
+    return n_negative if isinstance(n_negative, str) else min(check_integer("n_negative", n_negative, 0), most)
+
+
+def _links(B: Any, mask: Any | None) -> Any:
+    """Return B without its diagonal and the entries that are unknown."""
+    n = B.shape[0]
+    left_out = sparse.eye_array(n, dtype=bool, format="csr")
+    if mask is not None:
+        left_out = sparse.csr_array(left_out + sparse.csr_array(mask))
+    if sparse.issparse(B):
+        links = sparse.csr_array(B - B.multiply(left_out))
+        links.eliminate_zeros()
+    else:
+        links = B.copy()
+        links[left_out.nonzero()] = 0
+    if not (links.nnz if sparse.issparse(links) else links.any()):
+        raise ValueError(
+            "X must have a link between two different nodes, but outside its diagonal and mask all entries are "
+            "zero: there is nothing to learn from."
+        )
+    return links
+
+
+def _normalised(B: Any, tau: float) -> tuple[Any, np.ndarray]:
+    """Return B over the roots of the regularised degrees of both nodes, and these roots."""
+    degrees = B.sum(axis=1, dtype=np.float64)
+    roots = np.sqrt(degrees + tau * degrees.mean())
+    if not sparse.issparse(B):
+        N = B / np.multiply.outer(roots, roots)
+        return N.astype(B.dtype, copy=False), roots
+    links = B.tocoo()
+    rows, cols = links.coords
+    values = links.data / (roots[rows] * roots[cols])
+    return sparse.csr_array((values.astype(B.dtype), B.indices, B.indptr), shape=B.shape), roots

@@ -1,0 +1,73 @@
+"""One convex problem for each row: what a row of similarities asks of the factor of a new item.
+
+With the products x_j = u . v_j, a row of known similarities m costs
+
+    1/2 sum over m_j > 0 of (x_j - m_j)^2  +  zero_weight / 2 sum over m_j = 0 of max(0, x_j)^2.
+
+Entries of ``coded`` are m, or a negative number where the similarity is unknown. The *excess* is the derivative
+of the cost by the products; a zero of m is *active* where its product is positive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symrelu.kernels.jit import compiled
+
+_MOST_TRIALS = 100
+_ENOUGH = 0.01  # a search along a line ends when the slope has fallen to this part
+
+
+@compiled
+def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[no-untyped-def]
+    """Write the excess and the active zeros. Return how many zeros of each row became or ceased to be active."""
+    changed = np.zeros(X.shape[0], np.int64)
+    for i in range(X.shape[0]):
+        count = 0
+        for j in range(X.shape[1]):
+            x, m = X[i, j], coded[i, j]
+            now = np.uint8(m == 0 and x > 0)
+            e = x - m if m > 0 else 0.0
+            excess[i, j] = zero_weight * x if now else e
+            count += now ^ active[i, j]
+            active[i, j] = now
+        changed[i] = count
+    return changed
+
+
+@compiled
+def move_rows(X, Z, coded, zero_weight, slopes, ridge_slopes, ridge_curvatures, steps):  # type: ignore[no-untyped-def]
+    """Move each row of X along its row of Z to where the cost is lowest. Write how far into ``steps``.
+
+    The cost that is not in the products (the ridges) adds ``ridge_slopes + t ridge_curvatures`` to the
+    derivative by the length t of the step; ``slopes`` has the whole derivative at t = 0. It rises along t and is
+    piecewise linear: Newton's method from t = 1 comes to its zero, kept inside an interval that must hold it.
+    """
+    for i in range(X.shape[0]):
+        low, high = 0.0, np.inf
+        t = 1.0
+        for _ in range(_MOST_TRIALS):
+            slope = ridge_slopes[i] + t * ridge_curvatures[i]
+            curvature = ridge_curvatures[i]
+            for j in range(X.shape[1]):
+                z, m = Z[i, j], coded[i, j]
+                x = X[i, j] + t * z
+                weight = zero_weight if m == 0 and x > 0 else 0.0
+                weight = 1.0 if m > 0 else weight
+                slope += weight * (x - m) * z  # an active zero has m = 0
+                curvature += weight * z * z
+            if abs(slope) <= -_ENOUGH * slopes[i] or not curvature > 0:
+                break
+            if slope > 0:
+                high = t
+            else:
+                low = t
+            following = t - slope / curvature
+            if not low < following < high:
+                following = (low + high) / 2 if high < np.inf else 2 * t
+            if following == t:
+                break
+            t = following
+        steps[i] = t
+        for j in range(X.shape[1]):
+            X[i, j] += t * Z[i, j]

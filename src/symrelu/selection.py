@@ -1,0 +1,517 @@
+"""Which rank, how many negative columns, which alpha: judged by pairs that the fits did not see."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.parallel import Parallel, delayed
+
+from symrelu.decompose import decompose
+from symrelu.loop import Limits
+from symrelu.metrics import parameters_per_pair
+from symrelu.operators import BACKENDS
+from symrelu.plots import new_figure
+from symrelu.solution import Status
+from symrelu.solvers import get_solver
+from symrelu.start import STARTS
+from symrelu.validation import (
+    check_choice,
+    check_integer,
+    check_mask,
+    check_number,
+    check_similarity,
+    random_generator,
+)
+
+GRID = ("rank", "n_negative", "alpha", "zero_weight")
+LIMITS = ("tol", "gtol", "ftol", "max_iter", "max_time")
+SETTINGS = ("solver", "init", *LIMITS, "backend")
+RULES = ("one_standard_error", "best")
+
+# Scores that the matrix 0 gets. An error of 1 or more, an AUC of 1/2 or less: nothing was learnt.
+BASELINES = {"error": 1.0, "auc": 0.5}
+
+_STREAM = 5  # of random numbers: what is hidden must not be related to data or starts of the same seed
+
+# Bounds of the default ranks. Graphs of nearest neighbours were best at up to 10 parameters per positive pair:
+# their zeros are data too. A factor of n / 4 columns has half as many numbers as there are pairs.
+_PARAMETERS_PER_PAIR = 8
+_ITEMS_PER_RANK = 4
+_LARGEST_RANK = 128
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankSelection:
+    """What :func:`select_rank` found.
+
+    Attributes
+    ----------
+    table : list of dict
+        One record for each setting, the simplest first: ``rank``, ``n_negative``, ``alpha``, ``zero_weight``;
+        ``mean`` and ``standard_error`` of the scores, and ``scores``, one for each repeat, on the same hidden
+        pairs for all settings; ``converged``, the number of fits that a stopping test ended; and
+        ``parameters_per_pair``, the numbers in the factor for each positive pair.
+    best : dict
+        The setting of the best mean, ready for ``decompose(M, **selection.best)``.
+    chosen : dict
+        The setting that ``rule`` chose, likewise.
+    scoring : {"error", "auc"}
+        What the scores are. The lowest error and the highest AUC are best.
+    rule : {"one_standard_error", "best"}
+        How ``chosen`` was chosen.
+    """
+
+    table: list[dict[str, Any]]
+    best: dict[str, Any]
+    chosen: dict[str, Any]
+    scoring: str
+    rule: str
+
+    @property
+    def baseline(self) -> float:
+        """The score of predicting zero for every pair: an error of 1, an AUC of 1/2."""
+        return BASELINES[self.scoring]
+
+    def __repr__(self) -> str:
+        row = self._row(self.chosen)
+        setting = ", ".join(f"{name}={row[name]!r}" for name in GRID)
+        return (
+            f"RankSelection({setting}; {self.scoring} {row['mean']:.4g} +- {row['standard_error']:.2g}, "
+            f"{len(self.table)} settings x {len(row['scores'])} repeats)"
+        )
+
+    def _row(self, setting: dict[str, Any]) -> dict[str, Any]:
+        return next(row for row in self.table if all(row[name] == setting[name] for name in GRID))
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame; the score of repeat k is in column ``score_k``.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas. The same is in table.") from error
+        rows = []
+        for row in self.table:
+            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
+            rows.append({name: value for name, value in row.items() if name != "scores"} | scores)
+        return pandas.DataFrame(rows)
+
+    def plot(self, ax: Any | None = None) -> Any:
+        """Draw the mean scores with their standard errors, one line for each setting of the rest of the grid.
+
+        Along the axis goes the rank, or what else has the most values. A ring marks the chosen setting.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        ax = new_figure(figsize=(6, 4)).add_subplot() if ax is None else ax
+        values = {name: list(dict.fromkeys(row[name] for row in self.table)) for name in GRID}
+        along = max(GRID, key=lambda name: len(values[name]))
+        places = _places(values[along])
+        others = [name for name in GRID if name != along and len(values[name]) > 1]
+        lines: dict[str, list[dict[str, Any]]] = {}
+        for row in sorted(self.table, key=lambda row: places[row[along]]):
+            lines.setdefault(", ".join(f"{name}={row[name]}" for name in others), []).append(row)
+        for label, rows in lines.items():
+            x = [places[row[along]] for row in rows]
+            y, bars = [row["mean"] for row in rows], [row["standard_error"] for row in rows]
+            ax.errorbar(x, y, yerr=bars, label=label or None, marker="o", linewidth=1.8, capsize=3)
+        chosen = self._row(self.chosen)
+        at = places[chosen[along]], chosen["mean"]
+        ax.scatter(*at, s=140, facecolors="none", edgecolors="black", zorder=3, label="chosen")
+        ax.axhline(self.baseline, color="grey", linestyle=":", label="predicting zero")
+        _label_axes(ax, places, along, self)
+        return ax
+
+
+def select_rank(
+    M: Any,
+    ranks: Any | None = None,
+    *,
+    n_negative: Any = 0,
+    alpha: Any = 0.0,
+    zero_weight: Any = 1.0,
+    n_repeats: int = 5,
+    fraction: float = 0.1,
+    zeros_per_positive: float = 5.0,
+    scoring: str = "error",
+    rule: str = "one_standard_error",
+    diagonal: str = "fit",
+    mask: Any | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    **settings: Any,
+) -> RankSelection:
+    r"""Choose the rank, and other settings of the model, by pairs hidden from the fits.
+
+    Each repeat hides a part of the positive pairs of M and a sample of its zeros, all off the diagonal. They
+    are unknown to the fit, not zero. Every setting of the grid is fitted from scratch and judged on the same
+    pairs.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative and symmetric. Sparse input never becomes n x n.
+    ranks : int or sequence of int, optional
+        All columns count, the negative ones too. By default 1, 2, 3, 4, 6, 8, 12, ... up to n / 4, to 8
+        parameters per positive pair, and to 128.
+    n_negative : int, "auto" or sequence of these, default=0
+        Numbers of negative columns. Ranks that are not larger are left out.
+    alpha : float or sequence of float, default=0.0
+        Tikhonov weights.
+    zero_weight : float or sequence of float, default=1.0
+        Weights in (0, 1] of the zeros of M. To compare them, use ``scoring="auc"``.
+    n_repeats : int, default=5
+        How often pairs are hidden, at least 2. The number of fits is the size of the grid times this.
+    fraction : float, default=0.1
+        Part of the positive pairs that is hidden, in (0, 0.9].
+    zeros_per_positive : float, default=5.0
+        How many zeros are hidden for each hidden positive pair, but at most ``fraction`` of all. More make the
+        error more precise: few zeros stand for many.
+    scoring : {"error", "auc"}, default="error"
+        "error" is the relative error of max(0, X) over all pairs off the diagonal, as the hidden ones estimate
+        it (see Notes). "auc" is the area under the ROC curve of X between hidden positive pairs and hidden
+        zeros: for link prediction, where only the order of the pairs counts.
+    rule : {"one_standard_error", "best"}, default="one_standard_error"
+        "one_standard_error" chooses the simplest setting whose mean score is within one standard error of the
+        best one: the fewest columns, then the fewest negative ones, the largest alpha, the largest
+        zero_weight. "best" chooses the best mean.
+    diagonal : {"fit", "ignore"}, default="fit"
+        Whether the diagonal of M is data or unknown.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry of M is unknown. Such pairs are neither fitted nor hidden.
+    random_state : None, int, Generator or RandomState, optional
+        Seed of the hidden pairs and of the starts. The same seed gives the same table.
+    n_jobs : int, optional
+        How many fits run at the same time, by joblib; -1 for as many as there are processors. The table does
+        not depend on it.
+    **settings
+        Of :func:`~symrelu.decompose`, for all fits: solver, init (by name), tol, gtol, ftol, max_iter, max_time
+        (of one fit), backend.
+
+    Returns
+    -------
+    selection : RankSelection
+        ``selection.chosen`` holds the setting, with ``diagonal`` and ``settings``, for
+        ``decompose(M, **selection.chosen)``; a mask is to be passed again. ``selection.plot()`` draws the
+        scores.
+
+    Notes
+    -----
+    With :math:`N_+` positive pairs and :math:`N_0` zeros of M, of which :math:`H_+` and :math:`H_0` are hidden,
+    the error is
+
+    .. math::
+
+        \sqrt{\frac{\frac{N_+}{|H_+|} \sum_{H_+} (M_{ij} - \max(0, X_{ij}))^2
+                    + \frac{N_0}{|H_0|} \sum_{H_0} \max(0, X_{ij})^2}
+                   {\frac{N_+}{|H_+|} \sum_{H_+} M_{ij}^2}}
+
+    Numerator and denominator are unbiased estimates of the sums over all pairs. Predicting zero has an error
+    of 1. Fits stop at a relative error of ``tol``, so that smaller differences mean nothing: settings within
+    ``tol`` of the best error also pass for equally good.
+
+    Where ``zero_weight`` is below 1, the fits do not seek a low error, and it says little; "auc" still does.
+
+    The standard error is that of the mean over the repeats. Since all settings see the same pairs, the
+    differences between settings are known better than their means. A choice by the standard error of the
+    differences goes for gains that are certain but tiny, and so for far more columns. Whoever wants it finds
+    the scores in the table.
+
+    Examples
+    --------
+    >>> from symrelu.datasets import make_relu_gram
+    >>> from symrelu.selection import select_rank
+    >>> M, _ = make_relu_gram(80, 3, shift=0.1, random_state=0)
+    >>> selection = select_rank(M, ranks=[2, 3, 4, 5], n_negative=[0, 1], max_iter=100, random_state=0)
+    >>> selection.chosen["rank"], selection.chosen["n_negative"]
+    (4, 1)
+    """
+    check_choice("scoring", scoring, tuple(BASELINES))
+    check_choice("rule", rule, RULES)
+    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    check_integer("n_repeats", n_repeats, 2, note=" (one score has no standard error)")
+    check_number("fraction", fraction, 0, 0.9, low_included=False)
+    check_number("zeros_per_positive", zeros_per_positive, low_included=False)
+    if n_jobs is not None and check_integer("n_jobs", n_jobs, -(2**31), note=" other than 0, or None") == 0:
+        raise ValueError("n_jobs must be an integer other than 0, or None, got 0.")
+    limits = _check_settings(settings)
+    rng = random_generator(random_state, _STREAM)
+    M = check_similarity(M)
+    mask = check_mask(mask, M.shape[0])
+    unknown = None if mask is None else sparse.csr_array(mask)
+    grid = _grid(M, ranks, n_negative, alpha, zero_weight)
+    pairs = _pairs(M, unknown)
+    _check_pairs(pairs, scoring)
+
+    seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
+    splits = [_split(pairs, fraction, zeros_per_positive, seed) for seed in seeds]
+    common = {"diagonal": diagonal, **settings}
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(_judge)(M, unknown, split, setting | common, scoring) for setting in grid for split in splits
+    )
+    table = _table(grid, results, parameters_per_pair(M, 1))
+    slack = limits.tol if scoring == "error" else 0.0
+    best, simplest = _choices(table, lower_is_better=scoring == "error", slack=slack)
+    chosen = best if rule == "best" else simplest
+    return RankSelection(table, grid[best] | common, grid[chosen] | common, scoring, rule)
+
+
+def _check_settings(settings: dict[str, Any]) -> Limits:
+    for name in settings:
+        if name not in SETTINGS:
+            raise TypeError(f"select_rank passes on only {', '.join(SETTINGS)} to decompose, got {name!r}.")
+    get_solver(settings.get("solver", "lbfgs"))
+    check_choice("backend", settings.get("backend", "auto"), BACKENDS)
+    init = settings.get("init", "imputed")
+    if not isinstance(init, str):
+        raise TypeError(
+            f"init must be the name of a start, got {type(init).__name__}: a factor may know the hidden pairs."
+        )
+    check_choice("init", init, STARTS)
+    return Limits(**{name: settings[name] for name in LIMITS if name in settings})
+
+
+def _grid(M: Any, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> list[dict[str, Any]]:
+    """Return the settings to try, the simplest first."""
+    n = M.shape[0]
+
+    def check_rank(name: str, value: Any) -> int:
+        return check_integer(name, value, 1, n, note=" (the size of M)")
+
+    def check_zero_weight(name: str, value: Any) -> float:
+        return check_number(name, value, 0, 1, low_included=False)
+
+    def check_n_negative(name: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return check_choice(name, value, ("auto",), "an integer")
+        return check_integer(name, value, 0, max(n - 1, 0), " (n - 1) or 'auto'")
+
+    axes = (
+        _values("ranks", _default_ranks(M) if ranks is None else ranks, check_rank),
+        _values("n_negative", n_negative, check_n_negative),
+        _values("alpha", alpha, check_number),
+        _values("zero_weight", zero_weight, check_zero_weight),
+    )
+    grid = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*axes)]
+    grid = [s for s in grid if isinstance(s["n_negative"], str) or s["n_negative"] < s["rank"]]
+    if not grid:
+        raise ValueError(
+            f"ranks must have one above n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
+            "one column at least must be positive."
+        )
+    return sorted(grid, key=_complexity)
+
+
+def _values(name: str, given: Any, check: Callable[[str, Any], Any]) -> list[Any]:
+    """Return the values of one axis of the grid, each checked, each once."""
+    values = list(given) if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
+    if not values:
+        raise ValueError(f"{name} must have at least one value, got none.")
+    return list(dict.fromkeys(check(name, value) for value in values))
+
+
+def _default_ranks(M: Any) -> list[int]:
+    """Return 1, 2, 3, 4, 6, 8, 12, ... up to the bounds."""
+    n = M.shape[0]
+    bound = min(n // _ITEMS_PER_RANK, int(_PARAMETERS_PER_PAIR / parameters_per_pair(M, 1)), _LARGEST_RANK)
+    bound = min(n, max(2, bound))
+    powers = [2**k for k in range(_LARGEST_RANK.bit_length())]
+    return sorted(r for r in {*powers, *(3 * power for power in powers)} if r <= bound)
+
+
+def _complexity(setting: dict[str, Any]) -> tuple[Any, ...]:
+    """Order settings: fewer columns, fewer negative ones ("auto" last), stronger penalties first."""
+    negative = setting["n_negative"]
+    known = (1, 0) if isinstance(negative, str) else (0, negative)
+    return setting["rank"], known, -setting["alpha"], -setting["zero_weight"]
+
+
+class _Pairs(NamedTuple):
+    """The pairs i < j of n items, numbered row by row."""
+
+    n: int
+    positive: np.ndarray  # numbers of the pairs with M > 0 that are observed
+    values: np.ndarray  # M there
+    not_zero: np.ndarray  # sorted numbers of the pairs that are positive or unknown
+
+    @property
+    def n_zeros(self) -> int:
+        return self.n * (self.n - 1) // 2 - len(self.not_zero)
+
+
+class _Split(NamedTuple):
+    """Hidden pairs: the positive ones, then the zeros. The weight is how many pairs each stands for."""
+
+    i: np.ndarray
+    j: np.ndarray
+    truth: np.ndarray
+    weight: np.ndarray
+    seed: int
+
+
+def _pairs(M: Any, unknown: Any | None) -> _Pairs:
+    n = M.shape[0]
+    positive, values = _upper(M)
+    not_zero = positive
+    if unknown is not None:
+        masked, _ = _upper(unknown)
+        not_zero = np.union1d(positive, masked)
+        observed = ~np.isin(positive, masked, assume_unique=True)
+        positive, values = positive[observed], values[observed]
+    return _Pairs(n, positive, values, not_zero)
+
+
+def _upper(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers, rising, of the pairs i < j with a nonzero entry, and the entries."""
+    entries = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
+    i, j = (index.astype(np.int64) for index in entries.coords)
+    numbers = _row_starts(matrix.shape[0])[i] + j - i - 1
+    order = np.argsort(numbers)
+    return numbers[order], entries.data[order]
+
+
+def _row_starts(n: int) -> np.ndarray:
+    """Return the number of the first pair of each row."""
+    i = np.arange(n, dtype=np.int64)
+    return i * (2 * n - i - 1) // 2
+
+
+def _items(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return i and j of numbered pairs."""
+    starts = _row_starts(n)
+    i = np.searchsorted(starts[:-1], numbers, side="right") - 1  # the last row has no pairs
+    return i, numbers - starts[i] + i + 1
+
+
+def _check_pairs(pairs: _Pairs, scoring: str) -> None:
+    if len(pairs.positive) < 2:
+        raise ValueError(
+            "M must have at least two observed positive pairs off the diagonal, one to fit and one to hide, "
+            f"got {len(pairs.positive)}."
+        )
+    if scoring == "auc" and not pairs.n_zeros:
+        raise ValueError("scoring='auc' needs zeros off the diagonal of M, got none. Use scoring='error'.")
+
+
+def _split(pairs: _Pairs, fraction: float, zeros_per_positive: float, seed: int) -> _Split:
+    """Hide pairs at random, without repetition."""
+    rng = np.random.default_rng(seed)
+    positives, zeros = len(pairs.positive), pairs.n_zeros
+    hidden = min(max(1, round(fraction * positives)), positives - 1)
+    hidden_zeros = math.ceil(min(zeros_per_positive * hidden, fraction * zeros))
+    places = rng.choice(positives, hidden, replace=False)
+    kth = rng.choice(zeros, hidden_zeros, replace=False) if zeros else np.empty(0, np.int64)
+    i, j = _items(np.concatenate([pairs.positive[places], _kth_missing(pairs.not_zero, kth)]), pairs.n)
+    truth = np.concatenate([pairs.values[places].astype(np.float64), np.zeros(hidden_zeros)])
+    weight = np.repeat([positives / hidden, zeros / max(hidden_zeros, 1)], [hidden, hidden_zeros])
+    return _Split(i, j, truth, weight, seed)
+
+
+def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """Return the k-th of 0, 1, 2, ... that is not among the sorted ``numbers``, without listing the others."""
+    missing_before = numbers - np.arange(len(numbers))
+    return k + np.searchsorted(missing_before, k, side="right")
+
+
+def _judge(
+    M: Any, unknown: Any | None, split: _Split, setting: dict[str, Any], scoring: str
+) -> tuple[float, bool]:
+    """Fit one setting without the hidden pairs; return its score on them, and whether the fit converged."""
+    solution = decompose(M, mask=_hide(M.shape[0], unknown, split), random_state=split.seed, **setting)
+    if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for all fits, not for this one
+        raise KeyboardInterrupt
+    X = solution.score_pairs(split.i, split.j).astype(np.float64)
+    return _SCORINGS[scoring](X, split), solution.converged
+
+
+def _hide(n: int, unknown: Any | None, split: _Split) -> Any:
+    """Return the mask of a fit: what is unknown anyway, and the hidden pairs on both sides of the diagonal."""
+    rows, cols = np.concatenate([split.i, split.j]), np.concatenate([split.j, split.i])
+    hidden = sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=(n, n))
+    return hidden if unknown is None else sparse.csr_array(hidden + unknown, dtype=bool)
+
+
+def _error(X: np.ndarray, split: _Split) -> float:
+    scale = split.truth.max()  # keeps squares in range
+    wrong = _weighted_square_sum((split.truth - np.maximum(0, X)) / scale, split)
+    return math.sqrt(wrong / _weighted_square_sum(split.truth / scale, split))
+
+
+def _weighted_square_sum(values: np.ndarray, split: _Split) -> float:
+    """Estimate the sum of squares over all observed pairs i < j from the hidden ones."""
+    return float(split.weight @ values**2)
+
+
+def _auc(X: np.ndarray, split: _Split) -> float:
+    return float(roc_auc_score(split.truth > 0, X))
+
+
+_SCORINGS = {"error": _error, "auc": _auc}
+
+
+def _table(
+    grid: list[dict[str, Any]], results: list[tuple[float, bool]], per_pair: float
+) -> list[dict[str, Any]]:
+    """Return one record for each setting, given the results of its repeats one after the other."""
+    repeats = len(results) // len(grid)
+    table = []
+    for k, setting in enumerate(grid):
+        scores, converged = zip(*results[k * repeats : (k + 1) * repeats], strict=True)
+        record = {
+            "mean": float(np.mean(scores)),
+            "standard_error": float(np.std(scores, ddof=1) / math.sqrt(repeats)),
+            "scores": list(scores),
+            "converged": sum(converged),
+            "parameters_per_pair": per_pair * setting["rank"],
+        }
+        table.append(setting | record)
+    return table
+
+
+def _choices(table: list[dict[str, Any]], *, lower_is_better: bool, slack: float = 0.0) -> tuple[int, int]:
+    """Return the best row, and the first one within a standard error (or ``slack``) of it."""
+    sign = 1 if lower_is_better else -1
+    means = [sign * row["mean"] for row in table]
+    best = int(np.argmin(means))
+    limit = means[best] + max(table[best]["standard_error"], slack)
+    return best, next(k for k, mean in enumerate(means) if mean <= limit)
+
+
+def _places(values: list[Any]) -> dict[Any, float]:
+    """Return where values go along an axis: numbers where they are, with words among them one by one."""
+    if any(isinstance(value, str) for value in values):
+        return {value: float(k) for k, value in enumerate(values)}
+    return {value: float(value) for value in values}
+
+
+def _label_axes(ax: Any, places: dict[Any, float], along: str, selection: RankSelection) -> None:
+    if min(places.values()) > 0 and max(places.values()) >= 8 * min(places.values()):
+        ax.set_xscale("log")
+    means = [row["mean"] for row in selection.table]
+    if selection.scoring == "error" and 0 < 30 * min(means) < max(means):
+        ax.set_yscale("log")
+    ax.set_xticks(list(places.values()), [f"{value}" for value in places])
+    ax.set_xticks([], minor=True)
+    ax.set_xlabel(along)
+    ax.set_ylabel({"error": "relative error of hidden pairs", "auc": "AUC of hidden pairs"}[selection.scoring])
+    ax.grid(True, alpha=0.25)
+    ax.legend(frameon=False)
