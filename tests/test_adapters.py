@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-import symrelu.adapters
+import symrelu.graphs
 from symrelu import SymReLU, decompose
-from symrelu.adapters import (
+from symrelu.graphs import (
     Labelled,
     as_similarity,
     embedding_frame,
@@ -902,8 +902,10 @@ def test_labels_travel_from_the_graph_to_the_table():
 # What is loaded
 
 
-def test_no_library_is_imported():
-    tree = ast.parse(Path(symrelu.adapters.__file__).read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["adapters", "edges"])
+def test_no_library_is_imported(name):
+    path = Path(symrelu.graphs.__file__).with_name(f"{name}.py")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     foreign = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names
@@ -912,7 +914,7 @@ def test_no_library_is_imported():
 
 def test_plain_input_loads_nothing():
     program = (
-        "import sys, numpy as np; from symrelu.adapters import as_similarity, from_edges;"
+        "import sys, numpy as np; from symrelu.graphs import as_similarity, from_edges;"
         "as_similarity(np.eye(2)); from_edges([('a', 'b', 1.0)]);"
         "print(sorted({'networkx', 'torch', 'anndata', 'igraph'} & set(sys.modules)))"
     )

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from threadpoolctl import threadpool_limits
 
-from symrelu.graphs import from_networkx, self_tuning_graph
+from symrelu.graphs import SelfTuningGraph, self_tuning_graph
 
 
 def literal_graph(X, k=None):
@@ -148,17 +148,50 @@ def test_bad_number_of_neighbours():
         self_tuning_graph(np.eye(3), 2.5)
 
 
-def test_from_networkx():
-    networkx = pytest.importorskip("networkx")
-    graph = networkx.Graph()
-    graph.add_edge("b", "a", weight=2.5)
-    graph.add_edge("a", "c")
-    graph.add_node("alone")
-    M = from_networkx(graph)
-    assert list(graph.nodes) == ["b", "a", "c", "alone"]
-    assert_array_equal(M.toarray(), [[0, 2.5, 0, 0], [2.5, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
-    assert from_networkx(graph, weight=None).max() == 1
-    with pytest.raises(ValueError, match="must be undirected"):
-        from_networkx(networkx.DiGraph(graph))
-    with pytest.raises(TypeError, match="must be a networkx graph, got list"):
-        from_networkx([(1, 2)])
+def graph_and_samples(seed=0, n=60):
+    X = np.random.default_rng(seed).standard_normal((n, 4))
+    return SelfTuningGraph.of(X), X
+
+
+def test_rows_of_samples_in_the_graph():
+    graph, X = graph_and_samples()
+    M_new, same = graph.rows(X[10:20])
+    assert_array_equal(same, np.arange(10, 20))
+    assert_array_equal(M_new.toarray(), graph.matrix[10:20].toarray())
+
+
+def test_rows_of_new_samples_by_the_formula():
+    """What the graph of all samples would have, where the new one changes neither scales nor degrees."""
+    graph, X = graph_and_samples()
+    new = np.random.default_rng(9).standard_normal((5, 4))
+    M_new, same = graph.rows(new)
+    assert (same == -1).all()
+    distances = cdist(X, X)
+    sigma = np.sort(distances, axis=1)[:, 7]
+    reach = np.sort(distances, axis=1)[:, graph.n_neighbors]
+    A = np.exp(-(distances**2) / np.outer(sigma, sigma)) * (
+        (distances <= reach[:, None]) | (distances <= reach[None, :])
+    )
+    degree = A.sum(axis=1) - 1
+    for row, x in zip(M_new.toarray(), new, strict=True):
+        d = np.linalg.norm(X - x, axis=1)
+        nearest = np.sort(d)
+        joined = (d <= nearest[graph.n_neighbors - 1]) | (d <= reach)
+        a = np.exp(-(d**2) / (nearest[6] * sigma)) * joined
+        assert_allclose(row, a / np.sqrt(a.sum() * degree), rtol=1e-9, atol=1e-15)
+
+
+def test_rows_of_sparse_and_scaled_samples():
+    X = np.random.default_rng(0).poisson(0.8, (50, 12)).astype(float)
+    new = np.random.default_rng(1).poisson(0.8, (6, 12)).astype(float)
+    expected = SelfTuningGraph.of(X).rows(new)[0].toarray()
+    sparse_rows = SelfTuningGraph.of(sparse.csr_array(X)).rows(sparse.csr_array(new))[0]
+    assert_allclose(sparse_rows.toarray(), expected, atol=1e-12)
+    assert_allclose(SelfTuningGraph.of(X).rows(sparse.csr_array(new))[0].toarray(), expected, atol=1e-12)
+    assert_array_equal(SelfTuningGraph.of(X * 2.0**500).rows(new * 2.0**500)[0].toarray(), expected)
+
+
+def test_a_sample_far_from_all_is_joined_weakly_or_not_at_all():
+    graph, X = graph_and_samples()
+    M_new, _ = graph.rows(X[:1] + 1e6)
+    assert np.isfinite(M_new.toarray()).all()

@@ -1,6 +1,7 @@
 """ReLU-based symmetric matrix decomposition: M ~ max(0, U U^T) for nonnegative sparse symmetric M."""
 
 from symrelu import baselines, datasets, graphs, metrics
+from symrelu.checkpoint import Checkpoint
 from symrelu.decompose import decompose
 from symrelu.estimators import SymReLU
 from symrelu.solution import History, Solution, Status
@@ -12,6 +13,7 @@ __all__ = [
     "AAPB",
     "LBFGS",
     "PALM",
+    "Checkpoint",
     "Eigen",
     "History",
     "Solution",

@@ -25,8 +25,9 @@ from symrelu.kernels.linkage import NOBODY
 from symrelu.validation import check_factor, check_integer, check_similarity
 
 _BYTES_PER_PAIR = 64  # of a positive pair, at the worst moment: lists of pairs, and two csr matrices of them
-_ARRAYS_PER_BLOCK = 5  # of the size of a block of X, at the worst moment
-_BLOCK = 2**22  # entries at most: larger blocks of X are not faster
+_ARRAYS_PER_BLOCK = 4  # of the size of a block of X, at the worst moment
+_BLOCK = 2**19  # entries: larger blocks of X leave the cache
+_FEWEST_ROWS = 32  # with fewer, a product of factors is slow
 _EXACT_BITS = 53  # integers of so many bits have exact sums and correctly rounded quotients in float64
 
 
@@ -239,27 +240,28 @@ def _sums_between_clusters(
 
     Each pair is computed once, so that its sum is the same for both.
     """
-    n, sizes = len(left), clusters.sizes.astype(np.int64)
-    m = len(sizes)
     order = np.argsort(clusters.labels, kind="stable")
-    left, right = left[order], right[order]
-    begins = np.concatenate([[0], np.cumsum(sizes)])
-    rows = max(1, min(_BLOCK, int(_working_memory() // (8 * _ARRAYS_PER_BLOCK))) // n)
+    left, right, labels = left[order], right[order], clusters.labels[order]
+    n, m = len(left), len(clusters.lowest)
+    begins = np.concatenate([[0], np.cumsum(np.bincount(labels))])
+    rows = _rows_at_once(n)
     first = 0
     while first < m:
-        begin = begins[first]
+        begin = int(begins[first])
         # As many whole clusters as fit; one that does not fit alone is summed piece by piece.
         last = max(first + 1, int(np.searchsorted(begins, begin + rows, side="right")) - 1)
         sums = np.zeros((last - first, m - first))
-        for batch in gen_batches(int(begins[last] - begin), rows):
+        for batch in gen_batches(int(begins[last]) - begin, rows):
             block = left[begin:][batch] @ right[begin:].T
-            np.maximum(block, 0, out=block)
-            if m < n:
-                block = np.add.reduceat(block, begins[first:m] - begin, axis=1)
-                block = np.add.reduceat(block, begins[first:last] - begin, axis=0)
-            sums += block
-        yield first, np.triu(sums, 1)
+            kernels.add_positive(block, labels[begin:][batch] - first, labels[begin:] - first, sums)
+        yield first, sums
         first = last
+
+
+def _rows_at_once(n: int) -> int:
+    """Return how many rows of X are computed at once: a few MB, or what scikit-learn's working memory allows."""
+    allowed = _working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
+    return max(1, min(int(allowed), max(_FEWEST_ROWS, _BLOCK // n)))
 
 
 def _positive_pairs(left: np.ndarray, right: np.ndarray, clusters: _Clusters) -> Any | None:

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from symrelu.adapters import as_similarity
 from symrelu.decompose import decompose
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
-from symrelu.graphs import SelfTuningGraph
+from symrelu.graphs import SelfTuningGraph, as_similarity
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
@@ -70,8 +69,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         self.__dict__.pop("node_names_", None)
         if names is not None:
             self.node_names_ = names
-        # scikit-learn reads the names of columns off a frame.
-        return X if type(X).__module__.startswith("pandas.") else matrix
+        if names is None or not isinstance(names[0], str) or not hasattr(X, "columns"):
+            return matrix
+        # scikit-learn reads the names of the columns off a frame. They are brought into the order of the rows.
+        return X if list(X.columns) == list(names) else X.loc[:, names]
 
     def _decompose(self, M: Any, rank: int, **settings: Any) -> Solution:
         """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit."""

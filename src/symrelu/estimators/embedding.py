@@ -220,7 +220,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
             shape (n_new, n_features), which are joined to the graph of ``fit``; one that was in ``fit`` gets
             its own row.
         mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
-            True where a similarity is unknown: with ``diagonal="ignore"``, that of an item of ``fit`` to itself.
+            True where a similarity is unknown: with ``diagonal="ignore"``, that of a fitted item to itself.
 
         Returns
         -------

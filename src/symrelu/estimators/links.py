@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.callbacks import with_callbacks
 from symrelu.queries import Queries, _batches, _check_exclude, _largest
 from symrelu.solution import Status
 from symrelu.validation import (
@@ -93,6 +92,12 @@ class LinkPredictor(Queries, DecompositionEstimator):
         Why the fit stopped.
     history_ : History
         What happened at each iteration.
+    solution_ : Solution
+        The whole outcome of the fit of N.
+    latest_record_ : Record
+        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+    node_names_ : ndarray of object of shape (n_nodes,)
+        Names of the nodes, where the input has some.
     n_features_in_ : int
         Number of nodes.
     feature_names_in_ : ndarray of str
@@ -106,6 +111,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
     -----
     Self loops are ignored: they neither count in the degrees nor are fitted, and a node is never proposed to
     itself.
+
+    Where ``score_pairs``, ``reconstruct`` and ``top_k`` speak of X and M, here they mean the scores and B.
 
     Examples
     --------
@@ -123,6 +130,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
     >>> bool(inside > across)
     True
     """
+
+    _usual_ends = (Status.MAX_ITER,)
 
     def __init__(
         self,
@@ -157,13 +166,15 @@ class LinkPredictor(Queries, DecompositionEstimator):
         self.random_state = random_state
         self.backend = backend
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
         """Learn from the links of a graph.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_nodes, n_nodes)
-            Adjacency matrix B: symmetric, nonnegative, of zeros and ones or of weights.
+        X : array-like or sparse matrix of shape (n_nodes, n_nodes), or a graph
+            Adjacency matrix B: symmetric, nonnegative, of zeros and ones or of weights; or anything that
+            :func:`symrelu.graphs.as_similarity` reads.
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_nodes, n_nodes), optional
@@ -188,19 +199,11 @@ class LinkPredictor(Queries, DecompositionEstimator):
         exponent = scale_exponent(B)
         B = _links(scaled(B, exponent), mask)
         N, root_degrees = _normalised(B, tau)
-        self._fit_quietly(N, rank, mask=mask, diagonal="ignore", **settings)
+        # Before the fit, so that callbacks can ask the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
         self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
+        self._decompose(N, rank, mask=mask, diagonal="ignore", **settings)
         return self
-
-    def _fit_quietly(self, N: Any, rank: int, **settings: Any) -> None:
-        """Fit the factor, without a warning where max_iter ended it."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            solution = self._decompose(N, rank, **settings)
-        for warning in caught:
-            if solution.status is not Status.MAX_ITER or not issubclass(warning.category, ConvergenceWarning):
-                warnings.warn(warning.message, warning.category, stacklevel=3)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
@@ -260,7 +263,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         for batch in _batches(n - 1, 5 * n * left.dtype.itemsize):
             first = batch.start
             block = left[batch] @ right[first:].T
-            block[np.tril_indices(*block.shape)] = -np.inf
+            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf
             if excluded is not None:
                 block[excluded[batch, first:].nonzero()] = -np.inf
             # Pairs come by their numbers: one that only equals the last of the best comes after it.
@@ -274,7 +277,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
 
     def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:
         """Return the pairs that are left out, or None where there are none."""
-        check_is_fitted(self)
+        check_is_fitted(self, "embedding_")
         known = self.known_ if exclude_known else None
         if exclude is None:
             return known
@@ -283,7 +286,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
 
     @property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
+        check_is_fitted(self, "embedding_")
         left = self.embedding_ * self.root_degrees_[:, None]
         return left, left * self.signature_
 

@@ -20,7 +20,7 @@ _ENOUGH = 0.01  # a search along a line ends when the slope has fallen to this p
 
 @compiled
 def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[no-untyped-def]
-    """Write the excess and the active zeros. Return how many zeros of each row became or ceased to be active."""
+    """Write the excess and the active zeros. Return how many zeros of each row have changed sides."""
     changed = np.zeros(X.shape[0], np.int64)
     for i in range(X.shape[0]):
         count = 0
@@ -36,12 +36,14 @@ def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[n
 
 
 @compiled
-def move_rows(X, Z, coded, zero_weight, slopes, ridge_slopes, ridge_curvatures, steps):  # type: ignore[no-untyped-def]
+def move_rows(  # type: ignore[no-untyped-def]
+    X, Z, coded, zero_weight, slopes, ridge_slopes, ridge_curvatures, steps
+):
     """Move each row of X along its row of Z to where the cost is lowest. Write how far into ``steps``.
 
     The cost that is not in the products (the ridges) adds ``ridge_slopes + t ridge_curvatures`` to the
-    derivative by the length t of the step; ``slopes`` has the whole derivative at t = 0. It rises along t and is
-    piecewise linear: Newton's method from t = 1 comes to its zero, kept inside an interval that must hold it.
+    derivative by the length t of the step; ``slopes`` has the whole derivative at t = 0. It rises along t and
+    is piecewise linear: Newton's method from t = 1 comes to its zero, kept in an interval that must hold it.
     """
     for i in range(X.shape[0]):
         low, high = 0.0, np.inf

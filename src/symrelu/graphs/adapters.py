@@ -5,37 +5,14 @@ No library is imported here: an object that comes from one has brought it along.
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Hashable, Iterable, Mapping
 from importlib import import_module
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from symrelu.validation import check_choice
-
-# Edges need not have a weight of this name. Any other name was asked for, and must be there.
-_USUAL_WEIGHT = "weight"
-
-_COMBINE = {"error": np.maximum, "max": np.maximum, "sum": np.add}
-
-
-class Labelled(NamedTuple):
-    """A similarity matrix and the names of its rows.
-
-    Attributes
-    ----------
-    matrix : csr_array or ndarray of shape (n, n)
-        Sparse, unless it came dense.
-    labels : ndarray of shape (n,) of object, or None
-        The names in the order of the rows; None where there are none.
-    """
-
-    matrix: Any
-    labels: np.ndarray | None
+from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, Pairs, as_labels, comes_from, integers, similarity_of
 
 
 def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
@@ -62,7 +39,7 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
     Examples
     --------
     >>> import networkx
-    >>> from symrelu.adapters import as_similarity
+    >>> from symrelu.graphs import as_similarity
     >>> matrix, labels = as_similarity(networkx.karate_club_graph())
     >>> matrix.shape, labels[:3]
     ((34, 34), array([0, 1, 2], dtype=object))
@@ -71,15 +48,15 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
     """
     if isinstance(data, Labelled):
         return data
-    if _comes_from(data, "networkx", "Graph"):
+    if comes_from(data, "networkx", "Graph"):
         return from_networkx(data, weight)
     if _is_igraph(data):
         return from_igraph(data, weight)
-    if _comes_from(data, "anndata", "AnnData"):
+    if comes_from(data, "anndata", "AnnData"):
         return from_anndata(data)
-    if _comes_from(data, "pandas", "DataFrame"):
+    if comes_from(data, "pandas", "DataFrame"):
         return from_pandas(data)
-    if _comes_from(data, "torch", "Tensor"):
+    if comes_from(data, "torch", "Tensor"):
         return from_torch(data)
     return Labelled(data, None)
 
@@ -103,7 +80,7 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
     Examples
     --------
     >>> import networkx
-    >>> from symrelu.adapters import from_networkx
+    >>> from symrelu.graphs import from_networkx
     >>> graph = networkx.Graph()
     >>> graph.add_edge("ann", "bob", weight=2.5)
     >>> graph.add_node("cid")
@@ -115,21 +92,21 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
     >>> labels.tolist()
     ['ann', 'bob', 'cid']
     """
-    if not _comes_from(graph, "networkx", "Graph"):
+    if not comes_from(graph, "networkx", "Graph"):
         raise TypeError(f"graph must be a networkx graph, got {type(graph).__name__}.")
     if graph.is_directed():
         raise ValueError("graph must be undirected, got a directed one. Pass graph.to_undirected().")
     weight = _check_weight_name(weight)
     nodes = list(graph.nodes)
     edges = list(graph.edges(data=True))
-    if weight is not None and weight != _USUAL_WEIGHT and edges and not any(weight in e[2] for e in edges):
+    if weight is not None and weight != USUAL_WEIGHT and edges and not any(weight in e[2] for e in edges):
         raise ValueError(_no_such_weight(weight, sorted({str(name) for e in edges for name in e[2]})))
     position = {node: k for k, node in enumerate(nodes)}
-    pairs = _Pairs(
-        _integers(position[edge[0]] for edge in edges), _integers(position[edge[1]] for edge in edges), nodes
+    pairs = Pairs(
+        integers(position[edge[0]] for edge in edges), integers(position[edge[1]] for edge in edges), nodes
     )
     weights = [1.0 if weight is None else edge[2].get(weight, 1.0) for edge in edges]
-    return Labelled(_similarity(pairs, weights, "sum"), _labels(nodes))
+    return Labelled(similarity_of(pairs, weights, "sum"), as_labels(nodes))
 
 
 def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
@@ -152,7 +129,7 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
     Examples
     --------
     >>> import igraph  # doctest: +SKIP
-    >>> from symrelu.adapters import from_igraph
+    >>> from symrelu.graphs import from_igraph
     >>> matrix, labels = from_igraph(igraph.Graph.Famous("Zachary"))  # doctest: +SKIP
     """
     if not _is_igraph(graph):
@@ -164,7 +141,7 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
         )
     weight = _check_weight_name(weight)
     attributes = graph.es.attributes()
-    if weight not in (None, _USUAL_WEIGHT, *attributes):
+    if weight not in (None, USUAL_WEIGHT, *attributes):
         raise ValueError(_no_such_weight(weight, sorted(attributes)))
     edges = graph.get_edgelist()
     # igraph holds None where an edge has no value.
@@ -172,12 +149,12 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
         [1.0 if w is None else w for w in graph.es[weight]] if weight in attributes else [1.0] * len(edges)
     )
     names = next((graph.vs[key] for key in ("name", "_nx_name") if key in graph.vs.attributes()), None)
-    pairs = _Pairs(
-        _integers(i for i, _ in edges),
-        _integers(j for _, j in edges),
+    pairs = Pairs(
+        integers(i for i, _ in edges),
+        integers(j for _, j in edges),
         range(graph.vcount()) if names is None else names,
     )
-    return Labelled(_similarity(pairs, weights, "sum"), None if names is None else _labels(names))
+    return Labelled(similarity_of(pairs, weights, "sum"), None if names is None else as_labels(names))
 
 
 def from_anndata(adata: Any, key: str | None = None) -> Labelled:
@@ -203,7 +180,7 @@ def from_anndata(adata: Any, key: str | None = None) -> Labelled:
     --------
     >>> import numpy as np
     >>> from anndata import AnnData  # doctest: +SKIP
-    >>> from symrelu.adapters import from_anndata
+    >>> from symrelu.graphs import from_anndata
     >>> adata = AnnData(np.ones((3, 2)), obsp={"connectivities": np.eye(3)})  # doctest: +SKIP
     >>> matrix, labels = from_anndata(adata)  # doctest: +SKIP
     """
@@ -245,7 +222,7 @@ def from_pandas(frame: Any) -> Labelled:
     Examples
     --------
     >>> import pandas as pd
-    >>> from symrelu.adapters import from_pandas
+    >>> from symrelu.graphs import from_pandas
     >>> matrix, labels = from_pandas(pd.DataFrame([[1, 5], [2, 1]], index=["a", "b"], columns=["b", "a"]))
     >>> matrix
     array([[5, 1],
@@ -253,12 +230,12 @@ def from_pandas(frame: Any) -> Labelled:
     >>> labels
     array(['a', 'b'], dtype=object)
     """
-    if not _comes_from(frame, "pandas", "DataFrame"):
+    if not comes_from(frame, "pandas", "DataFrame"):
         raise TypeError(f"frame must be a pandas DataFrame, got {type(frame).__name__}.")
     if frame.shape[0] != frame.shape[1]:
         raise ValueError(
             f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
-            "For a row for each edge, call symrelu.adapters.from_edges(frame)."
+            "For a row for each edge, call symrelu.graphs.from_edges(frame)."
         )
     order, labels = _row_labels(frame)
     matrix = _frame_values(frame)
@@ -282,12 +259,12 @@ def from_torch(tensor: Any) -> Labelled:
     Examples
     --------
     >>> import torch  # doctest: +SKIP
-    >>> from symrelu.adapters import from_torch
+    >>> from symrelu.graphs import from_torch
     >>> from_torch(torch.eye(2).to_sparse()).matrix.toarray()  # doctest: +SKIP
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    if not _comes_from(tensor, "torch", "Tensor"):
+    if not comes_from(tensor, "torch", "Tensor"):
         raise TypeError(f"tensor must be a torch tensor, got {type(tensor).__name__}.")
     layout = str(tensor.layout).removeprefix("torch.")
     if layout == "strided":
@@ -305,74 +282,6 @@ def from_torch(tensor: Any) -> Labelled:
     tensor = tensor.to_sparse_coo().coalesce()
     entries = (_tensor_values(tensor.values()), tuple(_tensor_values(tensor.indices())))
     return Labelled(sparse.csr_array(entries, shape=tuple(tensor.shape)), None)
-
-
-def from_edges(
-    edges: Any,
-    source: Hashable = "source",
-    target: Hashable = "target",
-    weight: Hashable | None = "weight",
-    *,
-    nodes: Iterable[Hashable] | None = None,
-    duplicates: str = "error",
-) -> Labelled:
-    """Return the similarity matrix of a list of undirected edges.
-
-    Each edge is given once, or once in each direction with the same weight. Anything else is an error
-    unless ``duplicates`` says what it means. Self loops go to the diagonal.
-
-    Parameters
-    ----------
-    edges : DataFrame, list of tuples, array of shape (n_edges, 2 or 3), or tuple of arrays
-        A pandas table with a row for each edge; a list of (i, j) or (i, j, weight), or an array of such
-        rows; or the tuple (i, j) or (i, j, weight) of whole columns. Nodes are any hashable values; in an
-        array of floats they must be whole numbers, and become integers.
-    source, target : hashable, default="source" and "target"
-        Columns of a table with the two ends.
-    weight : hashable or None, default="weight"
-        Column of a table with the weights. A table need not have a column "weight", but any other that is
-        named. Edges without weights count 1; with None, weights are ignored and all edges count 1.
-    nodes : iterable, optional
-        All nodes in the order of the rows: nodes without an edge can be named here. By default the nodes
-        come in the order in which they appear, edge by edge. For nodes that are numbers of rows, pass
-        ``range(n)``.
-    duplicates : {"error", "max", "sum"}, default="error"
-        What the weight of a pair is that is given more than once: the largest, or the sum, of all that is
-        given of it in either direction.
-
-    Returns
-    -------
-    labelled : Labelled
-        A csr_array, of float32 if the weights are and else of float64, and the nodes.
-
-    Examples
-    --------
-    >>> from symrelu.adapters import from_edges
-    >>> matrix, labels = from_edges([("ann", "bob", 2), ("bob", "cid", 0.5)])
-    >>> matrix.toarray()
-    array([[0. , 2. , 0. ],
-           [2. , 0. , 0.5],
-           [0. , 0.5, 0. ]])
-    >>> labels.tolist()
-    ['ann', 'bob', 'cid']
-
-    Of a table, with a node that has no edge:
-
-    >>> import pandas as pd
-    >>> mails = pd.DataFrame({"from": ["ann", "bob", "ann"], "to": ["bob", "ann", "bob"]})
-    >>> from_edges(mails, "from", "to", nodes=["ann", "bob", "cid"], duplicates="sum").matrix.toarray()
-    array([[0., 3., 0.],
-           [3., 0., 0.],
-           [0., 0., 0.]])
-    """
-    check_choice("duplicates", duplicates, tuple(_COMBINE))
-    sources, targets, weights = _read_edges(edges, source, target, weight)
-    ends = chain.from_iterable(zip(sources, targets, strict=True))
-    position = _positions(ends) if nodes is None else _given_positions(nodes, ends)
-    names = list(position)
-    pairs = _Pairs(_integers(position[i] for i in sources), _integers(position[j] for j in targets), names)
-    matrix = _similarity(pairs, [1.0] * len(sources) if weights is None else weights, duplicates)
-    return Labelled(matrix, _labels(names))
 
 
 def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: str = "symrelu") -> Any:
@@ -393,7 +302,7 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
 
     Examples
     --------
-    >>> from symrelu.adapters import embedding_frame
+    >>> from symrelu.graphs import embedding_frame
     >>> embedding_frame([[0.5, 1.0], [2.0, 0.0]], ["ann", "bob"])
          symrelu0  symrelu1
     ann       0.5       1.0
@@ -450,13 +359,13 @@ def write_anndata(
     Examples
     --------
     >>> from symrelu import SymReLU
-    >>> from symrelu.adapters import from_anndata, write_anndata
+    >>> from symrelu.graphs import from_anndata, write_anndata
     >>> model = SymReLU(8, random_state=0).fit(from_anndata(adata).matrix)  # doctest: +SKIP
     >>> write_anndata(adata, model.embedding_, params=model.get_params())  # doctest: +SKIP
     >>> scanpy.pl.embedding(adata, "symrelu")  # doctest: +SKIP
     """
     _check_anndata(adata)
-    if _comes_from(embedding, "pandas", "DataFrame"):
+    if comes_from(embedding, "pandas", "DataFrame"):
         _check_frame_of(adata, embedding)
     embedding = _check_embedding(embedding)
     if len(embedding) != adata.n_obs:
@@ -480,20 +389,13 @@ def write_anndata(
     adata.uns[name] = entry
 
 
-def _comes_from(data: Any, library: str, name: str) -> bool:
-    """Return whether data is an instance of a class of a library, which may not be there."""
-    return any(
-        base.__name__ == name and base.__module__.partition(".")[0] == library for base in type(data).__mro__
-    )
-
-
 def _is_igraph(data: Any) -> bool:
     # Of the class: the columns of a DataFrame are attributes of the object.
     return all(hasattr(type(data), name) for name in ("get_edgelist", "vcount", "is_directed", "es", "vs"))
 
 
 def _check_anndata(adata: Any) -> None:
-    if not _comes_from(adata, "anndata", "AnnData"):
+    if not comes_from(adata, "anndata", "AnnData"):
         raise TypeError(f"adata must be an AnnData, got {type(adata).__name__}.")
 
 
@@ -508,212 +410,6 @@ def _no_such_weight(weight: str | None, there: list[str]) -> str:
         f"weight={weight!r} is an attribute of no edge; edges have: {', '.join(map(repr, there)) or 'none'}. "
         "Pass one of these, or weight=None to count each edge as 1."
     )
-
-
-def _integers(values: Iterable[int]) -> np.ndarray:
-    return np.fromiter(values, dtype=np.int64)
-
-
-def _labels(names: Sequence[Any]) -> np.ndarray:
-    """Return names as a one-dimensional array of objects, also where they are tuples."""
-    return np.fromiter(names, dtype=object, count=len(names))
-
-
-class _Pairs(NamedTuple):
-    """The ends of each edge as numbers of rows, and what the rows are called."""
-
-    rows: np.ndarray
-    cols: np.ndarray
-    names: Sequence[Any]
-
-    def edge(self, k: int) -> str:
-        return f"({self.names[self.rows[k]]!r}, {self.names[self.cols[k]]!r})"
-
-
-def _similarity(pairs: _Pairs, weights: Any, duplicates: str) -> Any:
-    """Return the symmetric matrix of undirected edges, the same pair combined as ``duplicates`` says."""
-    values = _check_weights(pairs, weights)
-    if duplicates == "error":
-        _check_given_once(pairs, values)
-    low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
-    order, starts = _groups(low, high)
-    values = _COMBINE[duplicates].reduceat(values[order], starts)
-    low, high = low[order[starts]], high[order[starts]]
-    off = low != high
-    coordinates = (np.concatenate([low, high[off]]), np.concatenate([high, low[off]]))
-    n = len(pairs.names)
-    matrix = sparse.csr_array((np.concatenate([values, values[off]]), coordinates), shape=(n, n))
-    matrix.eliminate_zeros()
-    return matrix
-
-
-def _groups(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order that puts equal pairs together, and where in it each kind of pair starts."""
-    order = np.lexsort((second, first))
-    changes = (np.diff(first[order], prepend=-1) != 0) | (np.diff(second[order], prepend=-1) != 0)
-    return order, np.flatnonzero(changes)
-
-
-def _check_given_once(pairs: _Pairs, values: np.ndarray) -> None:
-    """Raise unless each pair is given once, or once in each direction with the same weight."""
-    order, starts = _groups(pairs.rows, pairs.cols)
-    times = np.diff(starts, append=len(order))
-    if (times > 1).any():
-        worst = int(np.argmax(times > 1))
-        raise ValueError(
-            f"Edge {pairs.edge(order[starts[worst]])} is given {times[worst]} times. "
-            'Pass duplicates="sum" to add the weights, or "max" to keep the largest.'
-        )
-    order, starts = _groups(np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols))
-    values = values[order]
-    differing = np.flatnonzero(np.minimum.reduceat(values, starts) != np.maximum.reduceat(values, starts))
-    if differing.size:
-        k = starts[differing[0]]
-        raise ValueError(
-            f"Edge {pairs.edge(order[k])} has the weight {values[k]:g}, "
-            f"but {values[k + 1]:g} in the other direction. "
-            'Pass duplicates="max" to keep the larger, or "sum" to add them.'
-        )
-
-
-def _check_weights(pairs: _Pairs, weights: Any) -> np.ndarray:
-    """Return weights as floats, or raise naming an edge whose weight cannot be one."""
-    array = _as_floats(pairs, weights)
-    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)))
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(
-            f"Weights must be finite and nonnegative: edge {pairs.edge(k)} has {array[k]:g}. "
-            "Leave it out, or give it such a weight."
-        )
-    return array
-
-
-def _as_floats(pairs: _Pairs, weights: Any) -> np.ndarray:
-    try:
-        array = np.asarray(weights)
-    except ValueError:  # lists of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biuf" or array.ndim != 1:
-        # One by one, from what was given: NumPy makes text of numbers among words.
-        values = weights.tolist() if hasattr(weights, "tolist") else weights
-        array = np.array([_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
-    return array.astype(np.float32 if array.dtype == np.float32 else np.float64, copy=False)
-
-
-def _number(pairs: _Pairs, k: int, value: Any) -> float:
-    if isinstance(value, (numbers.Real, Decimal)):
-        return float(value)
-    if _is_missing(value):
-        return float("nan")
-    raise TypeError(
-        f"Weights must be numbers: edge {pairs.edge(k)} has {value!r}. Convert them to float first."
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas.NA, which will not be compared."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"
-
-
-def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list[Any], list[Any], Any | None]:
-    """Return the first ends, the second ends, and the weights if there are some."""
-    if _comes_from(edges, "pandas", "DataFrame"):
-        columns = _table_columns(edges, source, target, weight)
-    elif isinstance(edges, tuple):
-        columns = _given_columns(edges)
-    elif hasattr(edges, "ndim"):
-        columns = _array_columns(np.asarray(edges))
-    else:
-        columns = _row_columns(edges)
-    sources, targets = (list(ends.tolist() if hasattr(ends, "tolist") else ends) for ends in columns[:2])
-    weights = columns[2] if len(columns) == 3 and weight is not None else None
-    return sources, targets, weights
-
-
-def _table_columns(table: Any, source: Any, target: Any, weight: Any) -> list[Any]:
-    weighted = weight is not None and (weight != _USUAL_WEIGHT or weight in table.columns)
-    wanted = {"source": source, "target": target} | ({"weight": weight} if weighted else {})
-    for role, name in wanted.items():
-        if name not in table.columns:
-            raise ValueError(
-                f"edges must have a column {name!r}, got the columns {list(table.columns)}. "
-                f"Name the right one: {role}=..."
-            )
-    return [table[name].to_numpy() for name in wanted.values()]
-
-
-def _given_columns(columns: tuple[Any, ...]) -> list[Any]:
-    arrays = all(hasattr(column, "__len__") and not isinstance(column, (str, tuple)) for column in columns)
-    if len(columns) not in (2, 3) or not arrays:
-        raise TypeError(
-            "A tuple of edges must hold two or three arrays: all sources, all targets, and all weights. "
-            "Pass a list for edges one by one."
-        )
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"Sources, targets and weights must be of one length, got {lengths}.")
-    return list(columns)
-
-
-def _array_columns(array: np.ndarray) -> list[Any]:
-    if array.ndim != 2 or array.shape[1] not in (2, 3):
-        raise ValueError(
-            f"An array of edges must have shape (n_edges, 2) or (n_edges, 3), got {array.shape}. "
-            "Pass tuple(edges) if its rows are all sources and all targets."
-        )
-    ends = array[:, :2]
-    if array.dtype.kind == "f":
-        if not (np.isfinite(ends) & (ends == np.floor(ends))).all():
-            raise ValueError("In an array of floats, the first two columns must be whole numbers of nodes.")
-        ends = ends.astype(np.int64)
-    return [ends[:, 0], ends[:, 1], *array[:, 2:].T]
-
-
-def _row_columns(edges: Any) -> list[Any]:
-    if isinstance(edges, Mapping):
-        raise TypeError(
-            f"edges must be a table, an array or a list, got a mapping ({type(edges).__name__}). "
-            "Pass a list of (i, j, weight)."
-        )
-    edges = list(edges)
-    length = len(edges[0]) if edges and isinstance(edges[0], Sequence) else 2
-    for k, edge in enumerate(edges):
-        if not isinstance(edge, (tuple, list)) or len(edge) != length or length not in (2, 3):
-            raise ValueError(f"Edges must all be (i, j), or all (i, j, weight): edge number {k} is {edge!r}.")
-    return [list(column) for column in zip(*edges, strict=True)] if edges else [[], []]
-
-
-def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the row of each node, in the order in which they appear."""
-    position: dict[Hashable, int] = {}
-    try:
-        for node in nodes:
-            position.setdefault(node, len(position))
-    except TypeError as error:
-        raise TypeError(f"Nodes must be hashable, such as numbers or strings: {error}.") from error
-    missing = [node for node in position if _is_missing(node)]
-    if missing:
-        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges that lack an end.")
-    return position
-
-
-def _given_positions(nodes: Iterable[Hashable], ends: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the row of each node in the given order, which must know all ends of edges."""
-    nodes = list(nodes)
-    position = _positions(nodes)
-    if len(position) < len(nodes):
-        twice = next(node for k, node in enumerate(nodes) if position[node] != k)
-        raise ValueError(f"nodes must name each node once, but {twice!r} is there twice.")
-    for node in _positions(ends):
-        if node not in position:
-            raise ValueError(f"nodes must name every node of the edges, but {node!r} is not among them.")
-    return position
 
 
 def _connectivities_key(adata: Any) -> str:

@@ -1,4 +1,4 @@
-"""From data to a similarity matrix."""
+"""From samples to a similarity matrix: the self-tuning nearest-neighbour graph."""
 
 from __future__ import annotations
 
@@ -248,28 +248,3 @@ def _normalised(A: Any) -> Any:
     M = sparse.csr_array(M)
     M.eliminate_zeros()
     return M
-
-
-def from_networkx(graph: Any, weight: str | None = "weight") -> Any:
-    """Return the weighted adjacency matrix of an undirected networkx graph.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-    weight : str or None, default="weight"
-        Edge attribute with the weights; edges without it, or all edges for None, count 1.
-
-    Returns
-    -------
-    M : csr_array of shape (n_nodes, n_nodes)
-        In the order of ``graph.nodes``.
-    """
-    try:
-        import networkx
-    except ImportError as error:
-        raise ImportError("from_networkx needs networkx: pip install symrelu[graph].") from error
-    if not isinstance(graph, networkx.Graph):
-        raise TypeError(f"graph must be a networkx graph, got {type(graph).__name__}.")
-    if graph.is_directed():
-        raise ValueError("graph must be undirected, got a directed one. Pass graph.to_undirected().")
-    return sparse.csr_array(networkx.to_scipy_sparse_array(graph, weight=weight, dtype=np.float64))

@@ -1,0 +1,384 @@
+"""Fits that are killed go on, to the same factor; files that are not theirs are refused."""
+
+import errno
+import json
+import os
+import pickle
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import SOLVERS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from symrelu import Checkpoint, Status, SymReLU, decompose
+from symrelu.checkpoint import CheckpointWarning, fingerprint
+from symrelu.datasets import make_relu_gram
+
+M, _ = make_relu_gram(60, 4, random_state=0)
+FIT = {"random_state": 0, "tol": 0, "gtol": 0, "ftol": 0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.ckpt"
+
+
+def assert_same(solution, other):
+    assert_allclose(solution.U, other.U, rtol=0, atol=1e-12)
+    assert solution.n_iter == other.n_iter
+    assert solution.n_evaluations == other.n_evaluations
+    assert solution.status is other.status
+    assert_allclose(solution.relative_error, other.relative_error, rtol=1e-9)
+    for name, column in solution.history.as_dict().items():
+        if name != "seconds":
+            assert_allclose(column, other.history.as_dict()[name], rtol=1e-7, atol=1e-12)
+    assert (np.diff(other.history.seconds) >= 0).all()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_two_halves_are_a_whole(name, kind, path):
+    whole = decompose(kind(M), 3, solver=SOLVERS[name], max_iter=20, **FIT)
+    decompose(kind(M), 3, solver=SOLVERS[name], max_iter=9, checkpoint=path, **FIT)
+    second = decompose(kind(M), 3, solver=SOLVERS[name], max_iter=20, checkpoint=path, **FIT)
+    assert_same(whole, second)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_negative": "auto", "diagonal": "ignore"},
+        {"mask": np.eye(60, dtype=bool), "alpha": 0.1, "zero_weight": 0.5},
+        {"init": np.random.default_rng(0).standard_normal((60, 3))},
+    ],
+    ids=["signed", "mask", "array"],
+)
+def test_settings_are_those_of_the_first_half(settings, path):
+    whole = decompose(M, 3, max_iter=12, **FIT, **settings)
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT, **settings)
+    assert_same(whole, decompose(M, 3, max_iter=12, checkpoint=path, **FIT, **settings))
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_scales(scale, path):
+    whole = decompose(M * scale, 3, max_iter=12, **FIT)
+    decompose(M * scale, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(M * scale, 3, max_iter=12, checkpoint=path, **FIT)
+    assert_array_equal(again.U, whole.U)
+
+
+def test_float32(path):
+    single = M.astype(np.float32)
+    decompose(single, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(single, 3, max_iter=9, checkpoint=path, **FIT)
+    assert again.U.dtype == np.float32
+    assert_array_equal(again.U, decompose(single, 3, max_iter=9, **FIT).U)
+
+
+def test_a_finished_fit_is_not_made_again(path):
+    first = decompose(M, 4, random_state=0, checkpoint=path)
+    assert first.status is Status.TOLERANCE
+    calls = []
+    again = decompose(M, 4, random_state=0, checkpoint=path, callback=calls.append)
+    assert_same(first, again)
+    assert not calls
+    # A smaller tolerance goes on from there.
+    assert decompose(M, 4, random_state=0, checkpoint=path, tol=1e-6).n_iter > first.n_iter
+
+
+def test_time_counts_from_the_first_half(path):
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(M, 3, max_time=1e-9, checkpoint=path, **FIT)
+    assert again.status is Status.MAX_TIME
+    assert again.n_iter == 5
+
+
+def test_interruption_is_written(path):
+    def interrupt(progress):
+        if progress.record.iteration == 4:
+            raise KeyboardInterrupt
+
+    stopped = decompose(M, 3, max_iter=12, checkpoint=path, callback=interrupt, **FIT)
+    assert stopped.status is Status.INTERRUPTED
+    again = decompose(M, 3, max_iter=12, checkpoint=path, **FIT)
+    assert_same(decompose(M, 3, max_iter=12, **FIT), again)
+
+
+def test_written_as_often_as_asked(path, monkeypatch):
+    written = []
+    monkeypatch.setattr("symrelu.checkpoint.CheckpointFile.write", lambda self, snapshot: written.append(1))
+    decompose(M, 3, max_iter=7, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert len(written) == 8  # before each step, and at the end
+    written.clear()
+    decompose(M, 3, max_iter=7, checkpoint=path, **FIT)
+    assert len(written) == 1
+
+
+KILLED = """
+import os, signal, sys, time
+import numpy as np
+from symrelu import AAPB, LBFGS, Checkpoint, decompose
+from symrelu.datasets import make_relu_gram
+
+M, _ = make_relu_gram(60, 4, random_state=0)
+name, path, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
+solver = {"AAPB": AAPB(), "LBFGS": LBFGS()}[name]
+settings = dict(solver=solver, random_state=0, tol=0, gtol=0, ftol=0)
+decompose(M, 3, max_iter=1, **settings)  # compiled before the first fork
+rng = np.random.default_rng(0)
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        decompose(M, 3, max_iter=steps, checkpoint=Checkpoint(path, every=0), **settings)
+        os._exit(0)
+    time.sleep(rng.uniform(0, 0.3))
+    os.kill(child, signal.SIGKILL)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill -9")
+@pytest.mark.parametrize(("name", "steps"), [("AAPB", 100_000), ("LBFGS", 100_000)])
+def test_kill_at_any_moment(name, steps, path):
+    """Killed twenty times: while it computes, while it writes, before it has written anything."""
+    command = [sys.executable, "-c", KILLED, name, str(path), str(steps)]
+    ends = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert len(ends) == 20
+    assert set(ends) == {"-9"}
+    assert {file.name for file in path.parent.iterdir()} <= {path.name, f".{path.name}.part"}
+    with np.load(path) as content:  # it got somewhere, and not to the end
+        reached = len(content["history_iteration"])
+    assert 5 < reached < steps
+    solver = SOLVERS[name]
+    again = decompose(M, 3, solver=solver, max_iter=reached + 20, checkpoint=path, **FIT)
+    whole = decompose(M, 3, solver=solver, max_iter=reached + 20, **FIT)
+    assert_allclose(again.U, whole.U, rtol=0, atol=1e-12)
+    assert again.n_evaluations == whole.n_evaluations
+    assert len(again.history) == reached + 21
+
+
+def test_a_full_disk_ends_neither_the_fit_nor_the_last_checkpoint(path, monkeypatch):
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    before = path.read_bytes()
+
+    def full(*arguments, **named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("symrelu.checkpoint.np.savez", full)
+        with pytest.warns(CheckpointWarning, match=r"could not be written: .*No space left.* The fit goes on"):
+            solution = decompose(M, 3, max_iter=12, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert solution.n_iter == 12
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert_same(solution, decompose(M, 3, max_iter=12, checkpoint=path, **FIT))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_device_that_is_full(path, monkeypatch):
+    """The same with a real error in the middle of writing."""
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    before = path.read_bytes()
+    real_open = open
+
+    def full_disk(file, *arguments, **named):
+        return real_open("/dev/full" if str(file).endswith(".part") else file, *arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", full_disk)
+        with pytest.warns(CheckpointWarning, match="No space left"):
+            decompose(M, 3, max_iter=9, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert path.read_bytes() == before
+
+
+OTHERS = {
+    "rank": ({"rank": 4}, "it was written with rank=3, this fit has rank=4"),
+    "matrix": ({"M": M + np.eye(60)}, "it was written for another matrix"),
+    "solver": ({"solver": "palm"}, "it was written with solver='LBFGS.*this fit has solver='PALM"),
+    "alpha": ({"alpha": 0.5}, "it was written with alpha=0.0, this fit has alpha=0.5"),
+    "diagonal": ({"diagonal": "ignore"}, "it was written with diagonal='fit'"),
+    "mask": ({"mask": np.eye(60, dtype=bool)}, "it was written for another mask"),
+    "init": ({"init": "random"}, "it was written with init='imputed', this fit has init='random'"),
+    "seed": ({"random_state": 1}, "it was written with random_state=0, this fit has random_state=1"),
+    "signs": ({"n_negative": 1}, "it was written with n_negative=0, this fit has n_negative=1"),
+    "weight": ({"zero_weight": 0.5}, "it was written with zero_weight=1.0"),
+    "dtype": ({"M": M.astype(np.float32)}, "it was written for another matrix"),
+    "backend": ({"backend": "sparse"}, "it was written with operator='DenseOperator'"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_fit_is_refused(name, path):
+    decompose(M, 3, max_iter=3, checkpoint=path, **FIT)
+    before = path.read_bytes()
+    changes, message = OTHERS[name]
+    arguments = {"M": M, "rank": 3, "checkpoint": path, **FIT, **changes}
+    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message) as caught:
+        decompose(**arguments)
+    assert "Delete the file to start anew, or name another one." in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def resume(path):
+    return decompose(M, 3, max_iter=9, checkpoint=path, **FIT)
+
+
+def rewrite(path, **changes):
+    """Replace arrays of a checkpoint; a function changes the numbers of its header."""
+    with np.load(path) as content:
+        arrays = {name: content[name] for name in content.files}
+    for name, value in changes.items():
+        if value is None:
+            del arrays[name]
+        elif callable(value):
+            header = json.loads(str(arrays[name]))
+            value(header)
+            arrays[name] = np.array(json.dumps(header))
+        else:
+            arrays[name] = value
+    with open(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+DAMAGE = {
+    "another format": ({"checkpoint": lambda h: h.update(format="other")}, "it is not a checkpoint"),
+    "no header": ({"checkpoint": None}, "it is not a checkpoint"),
+    "a later version": (
+        {"checkpoint": lambda h: h.update(version=9)},
+        "its version is 9, this release reads 1",
+    ),
+    "no identity": ({"checkpoint": lambda h: h.update(identity=3)}, "it does not say of which fit it is"),
+    "no factor": ({"state_U": None}, "it has no 'U'"),
+    "a wide factor": ({"state_U": np.ones((60, 9))}, r"its U is not an array of float64 of shape \(60, 3\)"),
+    "a factor of text": ({"state_U": np.full((60, 3), "x")}, "its U is not an array of float64"),
+    "a field too few": ({"state_gradient": None}, "its state has the fields"),
+    "a field too many": ({"state_extra": np.ones(2)}, "its state has the fields"),
+    "NaN": ({"state_gradient": np.full((60, 3), np.nan)}, "its gradient has entries that are not finite"),
+    "wrong type": ({"state_gradient": np.ones((60, 3), int)}, "its gradient is not an array of float64"),
+    "wrong steps": ({"state_steps": np.ones((2, 5, 5))}, r"its steps has shape \(2, 5, 5\)"),
+    "a number of text": (
+        {"checkpoint": lambda h: h["state"].update(damping="1.0")},
+        "its damping is '1.0', not a number of type float",
+    ),
+    "no best": ({"best_U": None}, "its state has the fields"),
+    "signature": ({"signature": np.zeros(3)}, "its signature is not a sign for each column"),
+    "signs": ({"signature": np.array([1.0, 1, -1])}, "its signature has another number of negative columns"),
+    "history": ({"history_seconds": np.ones(2)}, "its history is not a table"),
+    "no history": ({"history_seconds": None}, "it has no 'history_seconds'"),
+    "objectives": ({"recent_objectives": np.ones((2, 2))}, "its recent objectives are not a list"),
+    "a negative count": (
+        {"checkpoint": lambda h: h.update(evaluations=-1)},
+        "its evaluations is -1, not a count",
+    ),
+    "a count of text": ({"checkpoint": lambda h: h.update(next_confirmation="1")}, "its next_confirmation is"),
+    "endless seconds": ({"checkpoint": lambda h: h.update(seconds=float("inf"))}, "its seconds are inf"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named(name, path):
+    resume(path)
+    changes, message = DAMAGE[name]
+    rewrite(path, **changes)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message):
+        resume(path)
+    assert path.read_bytes() == before
+
+
+def test_files_of_other_kinds(path):
+    for content in (b"", b"text", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a readable npz file"):
+            resume(path)
+    np.save(path.with_suffix(".npy"), np.eye(3))
+    path.with_suffix(".npy").rename(path)
+    with pytest.raises(ValueError, match="a single npy array, not an npz archive"):
+        resume(path)
+    decompose(M, 3, max_iter=2, **FIT).save(path)
+    with pytest.raises(ValueError, match="it is not a checkpoint"):
+        resume(path)
+
+
+def test_nothing_is_unpickled(path):
+    class Hostile:
+        def __reduce__(self):
+            return (os.mkdir, (str(path.parent / "executed"),))
+
+    resume(path)
+    rewrite(path, state_U=np.array([Hostile()], dtype=object))
+    with pytest.raises(ValueError, match="not a readable"):
+        resume(path)
+    assert not (path.parent / "executed").exists()
+
+
+def test_archives_that_swell_are_refused(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("checkpoint.npy", b"0" * 10_000)
+    with pytest.raises(ValueError, match="it is compressed, and no checkpoint is"):
+        resume(path)
+
+
+@settings(max_examples=60, deadline=None)
+@given(part=st.floats(0, 1, exclude_max=True), bit=st.one_of(st.none(), st.integers(0, 7)))
+def test_any_cut_or_flipped_byte_is_refused_or_harmless(part, bit, tmp_path_factory):
+    """A file cut short is refused; a flipped byte is found by the archive's own sums or changes no number."""
+    path = tmp_path_factory.mktemp("flip") / "fit.ckpt"
+    whole = resume(path)
+    content = bytearray(path.read_bytes())
+    place = int(part * len(content))
+    if bit is None:
+        content = content[:place]
+    else:
+        content[place] ^= 1 << bit
+    path.write_bytes(content)
+    try:
+        again = resume(path)
+    except ValueError as error:
+        assert "fit.ckpt" in str(error)  # noqa: PT017
+    else:
+        assert_same(whole, again)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "error", "message"),
+    [
+        (3, TypeError, "checkpoint must be the name of a file, a symrelu.Checkpoint or None, got int"),
+        ("no/such/folder/fit.ckpt", FileNotFoundError, "The output folder .* does not exist"),
+        (".", IsADirectoryError, "is a folder"),
+    ],
+)
+def test_bad_checkpoints(checkpoint, error, message):
+    with pytest.raises(error, match=message):
+        decompose(M, 3, checkpoint=checkpoint)
+
+
+def test_bad_settings():
+    with pytest.raises(TypeError, match=r"Checkpoint\(path=...\) must be the name of a file, got int"):
+        Checkpoint(3)
+    with pytest.raises(ValueError, match=r"Checkpoint\(every=...\) must be a finite number >= 0, got -1"):
+        Checkpoint("a", every=-1)
+
+
+def test_estimator(path):
+    whole = SymReLU(3, random_state=0, max_iter=500, tol=0, gtol=1e-4).fit(M)
+    settings = {"random_state": 0, "tol": 0, "gtol": 1e-4, "checkpoint": path}
+    with pytest.warns(UserWarning, match="max_iter was reached"):
+        SymReLU(3, max_iter=3, **settings).fit(M)
+    assert_allclose(SymReLU(3, max_iter=500, **settings).fit(M).embedding_, whole.embedding_, atol=1e-12)
+
+
+def test_fingerprints():
+    dense = np.maximum(0, np.random.default_rng(0).standard_normal((1500, 3)))
+    assert fingerprint(dense) == fingerprint(sparse.csr_array(dense)) == fingerprint(sparse.csr_matrix(dense))
+    changed = dense.copy()
+    changed[1400, 2] += 1e-9
+    assert len({fingerprint(m) for m in (dense, changed, dense[:, ::-1], dense.astype(np.float32))}) == 4
+    assert fingerprint(None) is None

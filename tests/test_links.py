@@ -1,0 +1,480 @@
+"""LinkPredictor: its formula on dense matrices, the best pairs by brute force, and what it finds."""
+
+import inspect
+import itertools
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from symrelu import SymReLU, decompose
+from symrelu.datasets import load_digits_graph
+from symrelu.estimators.links import LinkPredictor
+
+MODEL = {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "diagonal": "ignore"}
+
+
+def planted_graph(seed=0, n=60, groups=3, inside=0.6, across=0.05):
+    """Return a 0/1 graph with more links inside groups than between them, and the groups."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(n) % groups
+    links = np.triu(rng.random((n, n)) < np.where(group[:, None] == group, inside, across), 1)
+    return (links | links.T).astype(float), group
+
+
+def weighted_graph(seed=0, n=30, loops=True):
+    B, _ = planted_graph(seed, n)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, (n, n))
+    return B * (weights + weights.T) + loops * np.diag(np.arange(n) % 3)
+
+
+def formula(B, mask=None, tau=1.0, rank=5, **settings):
+    """Return the scores of all pairs, word for word."""
+    unknown = np.eye(len(B), dtype=bool) | (np.zeros(B.shape, bool) if mask is None else mask)
+    links = np.where(unknown, 0, B)
+    degree = links.sum(axis=1)
+    degree = degree + tau * degree.mean()
+    N = links / np.sqrt(np.outer(degree, degree))
+    solution = decompose(N, rank, mask=mask, **{**MODEL, "max_iter": 70, "init": "random", **settings})
+    X = (solution.U * solution.signature) @ solution.U.T
+    return X * np.sqrt(np.outer(degree, degree))
+
+
+def all_scores(predictor):
+    n = len(predictor.embedding_)
+    return predictor.score_pairs(np.arange(n)[:, None], np.arange(n))
+
+
+def small_mask(n, seed=0):
+    mask = np.triu(np.random.default_rng(seed).random((n, n)) < 0.1, 1)
+    return mask | mask.T
+
+
+@parametrize_with_checks([LinkPredictor()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+@pytest.mark.parametrize("masked", [None, np.array, sparse.csr_array])
+def test_scores_are_the_formula(kind, masked):
+    B = weighted_graph()
+    mask = None if masked is None else small_mask(len(B))
+    expected = formula(B, mask, random_state=0)
+    predictor = LinkPredictor(5, random_state=0).fit(kind(B), mask=None if mask is None else masked(mask))
+    assert_allclose(all_scores(predictor), expected, rtol=1e-7, atol=1e-9)
+    assert_allclose(predictor.reconstruct([3, 0]), np.maximum(0, expected)[[3, 0]], rtol=1e-7, atol=1e-9)
+
+
+def test_every_setting_counts():
+    B = weighted_graph()
+    settings = {
+        "n_negative": 2,
+        "alpha": 0.05,
+        "zero_weight": 0.5,
+        "solver": "aapb",
+        "init": "spectral",
+        "tol": 0.01,
+        "gtol": 1e-3,
+        "ftol": 1e-4,
+        "max_iter": 9,
+        "max_time": 100.0,
+        "random_state": 3,
+        "backend": "reference",
+    }
+    predictor = LinkPredictor(4, degree_regularization=0.3, **settings).fit(B)
+    assert_allclose(all_scores(predictor), formula(B, tau=0.3, rank=4, **settings), rtol=1e-9, atol=1e-12)
+    assert set(predictor.get_params()) == {*settings, "n_components", "degree_regularization"}
+
+
+def test_settings_go_by_their_names(monkeypatch):
+    """Those that change little in one fit are seen on their way to decompose."""
+    received = {}
+
+    def spy(N, rank, **settings):
+        received.update(settings, rank=rank)
+        return decompose(N, rank, alpha=0.2, diagonal="ignore", max_iter=1, random_state=0)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    LinkPredictor(7, tol=0.1, gtol=0.2, ftol=0.3, max_iter=4, max_time=5.0, backend="sparse").fit(
+        weighted_graph()
+    )
+    shared = set(inspect.signature(LinkPredictor).parameters) - {"n_components", "degree_regularization"}
+    assert shared <= set(received)
+    expected = {"rank": 7, "tol": 0.1, "gtol": 0.2, "ftol": 0.3, "max_iter": 4, "max_time": 5.0}
+    assert {name: received[name] for name in expected} == expected
+    assert (received["backend"], received["diagonal"], received["mask"]) == ("sparse", "ignore", None)
+
+
+def test_attributes():
+    B = weighted_graph()
+    predictor = LinkPredictor(5, random_state=0).fit(sparse.csr_array(B))
+    links = B - np.diag(np.diag(B))
+    degree = links.sum(axis=1)
+    assert_allclose(predictor.root_degrees_**2, degree + degree.mean())
+    assert isinstance(predictor.known_, sparse.csr_array)
+    assert predictor.known_.dtype == bool
+    assert_array_equal(predictor.known_.toarray(), links > 0)
+    assert_array_equal(predictor.signature_, [1, 1, 1, 1, -1])
+    assert predictor.embedding_.shape == (30, 5)
+    assert predictor.n_features_in_ == 30
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_self_loops_are_ignored(kind):
+    with_loops, without = weighted_graph(), weighted_graph(loops=False)
+    assert with_loops.trace() > without.trace() == 0
+    scores = all_scores(LinkPredictor(5, random_state=0).fit(kind(with_loops)))
+    assert_array_equal(scores, all_scores(LinkPredictor(5, random_state=0).fit(kind(without))))
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_masked_pairs_do_not_matter_and_can_be_proposed(kind):
+    B, _ = planted_graph(n=30)
+    mask = small_mask(30)
+    other = np.where(mask, 1 - B, B)
+    one, two = (LinkPredictor(5, random_state=0).fit(kind(graph), mask=mask) for graph in (B, other))
+    assert_array_equal(all_scores(one), all_scores(two))
+    assert_array_equal(one.known_.toarray(), (B > 0) & ~mask)
+    proposed, _ = one.top_links(30 * 29)
+    assert {tuple(pair) for pair in proposed} >= {tuple(pair) for pair in np.argwhere(np.triu(mask))}
+    assert not np.array_equal(all_scores(one), all_scores(LinkPredictor(5, random_state=0).fit(kind(B))))
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_isolated_nodes(kind):
+    B, _ = planted_graph(n=40)
+    B[[3, 17]] = B[:, [3, 17]] = 0
+    predictor = LinkPredictor(5, random_state=0, max_iter=300).fit(kind(B))
+    scores = all_scores(predictor)
+    assert np.isfinite(scores).all()
+    linked = np.delete(np.arange(40), [3, 17])
+    # Nobody knows anything of them: no link is expected, and none is ruled out as strongly as others are.
+    assert np.abs(scores[[3, 17]]).max() < 0.01 * scores[np.ix_(linked, linked)].max()
+    items, _ = predictor.top_k([3], 39)
+    assert_array_equal(np.sort(items[0]), np.delete(np.arange(40), 3))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e-200, 1e200, 2.0**-9])
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_the_unit_of_the_weights_does_not_matter(scale, kind):
+    B = weighted_graph()
+    scores = all_scores(LinkPredictor(5, random_state=0).fit(kind(B)))
+    scaled_scores = all_scores(LinkPredictor(5, random_state=0).fit(kind(scale * B)))
+    assert_allclose(scaled_scores / scale, scores, rtol=1e-6, atol=1e-8)
+
+
+def test_the_ranking_does_not_depend_on_the_unit():
+    B = weighted_graph()
+    expected, _ = LinkPredictor(5, random_state=0).fit(B).top_links(50)
+    for scale in (1e-6, 1e6):
+        assert_array_equal(LinkPredictor(5, random_state=0).fit(scale * B).top_links(50)[0], expected)
+
+
+def test_scores_follow_a_permutation():
+    """Up to the numbers of the nodes, the model is the same: at convergence from the same start, X is."""
+    B = weighted_graph()
+    order = np.random.default_rng(1).permutation(len(B))
+    U0 = np.random.default_rng(2).uniform(size=(len(B), 3))
+    settings = {"max_iter": 3000, "gtol": 1e-9, "ftol": 0.0}
+    predictor = LinkPredictor(3, init=U0, **settings).fit(B)
+    permuted = LinkPredictor(3, init=U0[order], **settings).fit(B[np.ix_(order, order)])
+    assert predictor.converged_
+    assert permuted.converged_
+    assert_allclose(all_scores(permuted), all_scores(predictor)[np.ix_(order, order)], rtol=1e-5, atol=1e-6)
+
+
+@pytest.fixture(params=[0.001, 1024])  # MiB: a row at a time, and all at once
+def memory(request):
+    with sklearn.config_context(working_memory=request.param):
+        yield
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    B = weighted_graph()
+    return LinkPredictor(5, random_state=0).fit(sparse.csr_array(B)), B
+
+
+@pytest.mark.parametrize("exclude_known", [True, False])
+@pytest.mark.parametrize("excluding", [False, True])
+def test_nearest_nodes(fitted, memory, exclude_known, excluding):
+    predictor, B = fitted
+    others = np.arange(30)[:, None] - np.arange(30) == -1 if excluding else np.zeros((30, 30), bool)
+    scores = all_scores(predictor)
+    items, values = predictor.top_k(
+        [4, 0], 6, exclude_known=exclude_known, exclude=-1.0 * others if excluding else None
+    )
+    for node, best, value in zip([4, 0], items, values, strict=True):
+        allowed = [
+            j for j in range(30) if j != node and not (exclude_known and B[node, j]) and not others[node, j]
+        ]
+        expected = sorted(allowed, key=lambda j: -scores[node, j])[:6]
+        assert_array_equal(best, expected)
+        assert_allclose(value, scores[node, expected])
+
+
+def best_pairs(scores, allowed, k):
+    """Return by brute force the pairs of largest score, equal ones by their numbers."""
+    pairs = [pair for pair in itertools.combinations(range(len(scores)), 2) if allowed[pair]]
+    return sorted(pairs, key=lambda pair: (-scores[pair], pair))[:k]
+
+
+@pytest.mark.parametrize("k", [1, 7, 100, 1000])
+@pytest.mark.parametrize("exclude_known", [True, False])
+@pytest.mark.parametrize("excluding", [None, np.array, sparse.csr_array])
+def test_best_links(fitted, memory, k, exclude_known, excluding):
+    predictor, B = fitted
+    below = np.tri(30, k=-20, dtype=bool)  # the lower half of some pairs: a pair has no direction
+    scores = all_scores(predictor)
+    allowed = np.ones((30, 30), bool)
+    if exclude_known:
+        allowed &= B == 0
+    if excluding is not None:
+        allowed &= ~(below | below.T)
+    exclude = None if excluding is None else excluding(below)
+    pairs, values = predictor.top_links(k, exclude_known=exclude_known, exclude=exclude)
+    expected = best_pairs(scores, allowed, k)
+    assert_array_equal(pairs, expected)
+    assert_allclose(values, [scores[pair] for pair in expected])
+    assert np.all(np.diff(values) <= 0)
+
+
+@given(
+    levels=st.lists(st.integers(-2, 2), min_size=2, max_size=15),
+    k=st.integers(1, 60),
+    kilobytes=st.sampled_from([0.01, 1, 1000]),
+)
+def test_equal_links_come_by_their_numbers(levels, k, kilobytes):
+    """With factors of small integers the scores are exact, and many are equal."""
+    n = len(levels)
+    predictor = LinkPredictor()
+    predictor.embedding_ = np.array([levels, np.ones(n)]).T
+    predictor.signature_ = np.array([1.0, -1.0])
+    predictor.root_degrees_ = np.ones(n)
+    predictor.known_ = sparse.csr_array((np.ones(2, bool), ([0, 1], [1, 0])), shape=(n, n))
+    with sklearn.config_context(working_memory=kilobytes / 1024):
+        pairs, scores = predictor.top_links(k)
+    gram = np.outer(levels, levels) - 1.0
+    expected = best_pairs(gram, ~predictor.known_.toarray(), k)
+    assert [tuple(pair) for pair in pairs] == expected
+    assert_array_equal(scores, [gram[pair] for pair in expected])
+
+
+def test_a_complete_graph_has_nothing_to_propose():
+    predictor = LinkPredictor(2, random_state=0).fit(np.ones((6, 6)))
+    pairs, scores = predictor.top_links(3)
+    assert pairs.shape == (0, 2)
+    assert scores.shape == (0,)
+    assert_array_equal(predictor.top_k([0], 2)[0], [[-1, -1]])
+    assert len(predictor.top_links(3, exclude_known=False)[0]) == 3
+
+
+def test_sparse_graphs_never_become_dense():
+    n = 3000
+    ring = sparse.diags_array([1.0, 1.0], offsets=[1, -1], shape=(n, n)).tocsr()
+    LinkPredictor(2, max_iter=1).fit(ring[:50, :50])  # compiles
+    tracemalloc.start()
+    with sklearn.config_context(working_memory=2):
+        LinkPredictor(2, random_state=0, max_iter=1).fit(ring, mask=ring @ ring > 0).top_links(5)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n * n  # bytes: less than a byte for each pair
+
+
+def auc_of_hidden_links(B, predictor, seed=0):
+    """Return how well a tenth of the links, hidden, is told from all other pairs."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu(B).nonzero()
+    hidden = rng.permutation(len(i))[: len(i) // 10]
+    i, j = i[hidden], j[hidden]
+    train = B.copy()
+    train[i, j] = train[j, i] = 0
+    absent = np.triu(B == 0, 1).nonzero()
+    scores = predictor.fit(sparse.csr_array(train)).score_pairs(
+        np.append(i, absent[0]), np.append(j, absent[1])
+    )
+    return roc_auc_score(np.arange(len(scores)) < len(i), scores)
+
+
+def test_hidden_links_of_a_planted_graph_are_found():
+    B, group = planted_graph(n=150, inside=0.5, across=0.05)
+    inside = 150 * 149 / 2 * np.mean(group[:, None] == group)
+    best = 1 - (0.05 * 2 / (0.5 + 0.05 * 2)) / 2 - (inside * 0.5) / (2 * np.sum(np.triu(B == 0, 1)))
+    auc = auc_of_hidden_links(B, LinkPredictor(random_state=0))
+    assert auc > 0.75
+    assert auc > best - 0.05  # of knowing the groups
+    assert auc < best + 0.05  # else the test is wrong
+
+
+def test_hidden_links_of_digits_are_found():
+    M, _ = load_digits_graph()
+    B = (M[:400, :400] > 0).toarray().astype(float)
+    assert auc_of_hidden_links(B, LinkPredictor(random_state=0)) > 0.9
+
+
+def test_same_seed_same_answer():
+    B = sparse.csr_array(weighted_graph())
+    one, two, other = (LinkPredictor(5, random_state=seed).fit(B) for seed in (1, 1, 2))
+    assert_array_equal(one.embedding_, two.embedding_)
+    assert not np.array_equal(one.embedding_, other.embedding_)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_float32_stays(kind):
+    B = weighted_graph().astype(np.float32)
+    predictor = LinkPredictor(5, random_state=0).fit(kind(B))
+    assert predictor.embedding_.dtype == predictor.root_degrees_.dtype == np.float32
+    assert predictor.score_pairs([0], [1]).dtype == np.float32
+    assert predictor.top_k([0], 2)[1].dtype == predictor.top_links(2)[1].dtype == np.float32
+    exact = LinkPredictor(5, random_state=0).fit(kind(B.astype(float)))
+    assert_allclose(all_scores(predictor), all_scores(exact), atol=0.02)
+
+
+def test_reaching_max_iter_is_normal():
+    """Warnings are errors here."""
+    predictor = LinkPredictor(5, random_state=0, max_iter=2).fit(weighted_graph())
+    assert predictor.stop_reason_ == "max_iter was reached"
+    assert not predictor.converged_
+
+
+def test_other_limits_warn():
+    with pytest.warns(ConvergenceWarning, match="LinkPredictor stopped before convergence: max_time"):
+        LinkPredictor(5, random_state=0, max_time=1e-9).fit(weighted_graph())
+
+
+def test_small_graphs_get_narrow_factors():
+    path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    predictor = LinkPredictor(random_state=0).fit(path)
+    assert predictor.embedding_.shape == (4, 4)
+    assert_array_equal(predictor.signature_, [1, 1, 1, -1])
+    assert_array_equal(LinkPredictor(1, random_state=0).fit(path).signature_, [1])
+    assert LinkPredictor(random_state=0).fit(np.ones((2, 2))).embedding_.shape == (2, 2)
+
+
+def test_automatic_signs():
+    B = weighted_graph()
+    predictor = LinkPredictor(6, n_negative="auto", random_state=0).fit(B)
+    assert_allclose(
+        all_scores(predictor), formula(B, rank=6, n_negative="auto", random_state=0), rtol=1e-7, atol=1e-9
+    )
+
+
+def test_input_is_not_changed():
+    B = weighted_graph()
+    for graph in (B, sparse.csr_array(B)):
+        before = graph.copy()
+        LinkPredictor(3, random_state=0).fit(graph, mask=small_mask(30))
+        assert abs(graph - before).max() == 0
+        assert sparse.issparse(graph) is False or graph.nnz == before.nnz
+
+
+def test_graphs_of_networkx_keep_their_names():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.les_miserables_graph()
+    predictor = LinkPredictor(random_state=0).fit(graph)
+    assert list(predictor.node_names_) == list(graph.nodes)
+    expected = LinkPredictor(random_state=0).fit(networkx.to_scipy_sparse_array(graph, dtype=float))
+    assert_allclose(all_scores(predictor), all_scores(expected))
+
+
+def test_clone_and_pickle():
+    predictor = LinkPredictor(4, degree_regularization=2.0, random_state=0)
+    assert clone(predictor).get_params() == predictor.get_params()
+    copy = pickle.loads(pickle.dumps(predictor.fit(weighted_graph())))
+    assert_array_equal(copy.top_links(5)[0], predictor.top_links(5)[0])
+
+
+def test_pairwise_tag():
+    tags = LinkPredictor().__sklearn_tags__().input_tags
+    assert tags.pairwise
+    assert tags.sparse
+    assert tags.positive_only
+
+
+def test_common_defaults_are_those_of_symrelu():
+    other = SymReLU().get_params()
+    for name in ("solver", "gtol", "ftol", "max_time", "random_state", "backend"):
+        assert LinkPredictor().get_params()[name] == other[name], name
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1, got 0"),
+        ({"n_components": 2.5}, TypeError, "n_components must be an integer"),
+        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0, got -1"),
+        ({"n_negative": "none"}, ValueError, "n_negative must be 'auto' or an integer, got 'none'"),
+        (
+            {"degree_regularization": 0},
+            ValueError,
+            "degree_regularization must be a finite number > 0, got 0",
+        ),
+        ({"degree_regularization": "1"}, TypeError, "degree_regularization must be a finite number > 0"),
+        ({"alpha": -1.0}, ValueError, "alpha must be a finite number >= 0, got -1"),
+        ({"zero_weight": 0.0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
+        ({"solver": "newton"}, ValueError, "solver must be one of"),
+    ],
+)
+def test_bad_settings(settings, error, message):
+    with pytest.raises(error, match=message):
+        LinkPredictor(**settings).fit(weighted_graph())
+
+
+LOOPS = np.eye(4)
+PAIR = np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    ("graph", "mask", "error", "message"),
+    [
+        (LOOPS, None, ValueError, "X must have a link between two different nodes"),
+        (sparse.csr_array(LOOPS), None, ValueError, "X must have a link between two different nodes"),
+        (PAIR, PAIR > 0, ValueError, "outside its diagonal and mask all entries are zero"),
+        (np.zeros((3, 3)), None, ValueError, "X must have a positive entry"),
+        (np.ones((1, 1)), None, ValueError, "X must have at least 2 nodes, .* got n_samples = 1"),
+        (np.triu(np.ones((3, 3))), None, ValueError, r"X must be symmetric: \|X - X.T\| reaches 1"),
+        (np.ones((3, 2)), None, ValueError, "X must be square"),
+        (PAIR, np.eye(2, dtype=bool), ValueError, r"mask must have the shape of M, \(3, 3\), got \(2, 2\)"),
+        (PAIR, np.eye(3), TypeError, "mask must be boolean"),
+    ],
+)
+def test_bad_graphs(graph, mask, error, message):
+    with pytest.raises(error, match=message):
+        LinkPredictor(2).fit(graph, mask=mask)
+
+
+@pytest.mark.parametrize(
+    ("question", "error", "message"),
+    [
+        (lambda p: p.top_links(0), ValueError, "k must be an integer of at least 1, got 0"),
+        (lambda p: p.top_links(2.0), TypeError, "k must be an integer of at least 1, got 2.0"),
+        (lambda p: p.top_links(1, exclude=np.eye(3)), ValueError, r"exclude must have shape \(30, 30\)"),
+        (lambda p: p.top_k([0], 1, exclude=np.eye(3)), ValueError, r"exclude must have shape \(30, 30\)"),
+        (lambda p: p.top_k([30], 1), IndexError, "nodes must be from 0 to 29"),
+        (lambda p: p.score_pairs([0], [-1]), IndexError, "j must be from 0 to 29"),
+    ],
+)
+def test_bad_questions(fitted, question, error, message):
+    with pytest.raises(error, match=message):
+        question(fitted[0])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [lambda p: p.top_links(1), lambda p: p.top_k([0], 1), lambda p: p.score_pairs([0], [1])],
+)
+def test_must_be_fitted_first(question):
+    with pytest.raises(NotFittedError):
+        question(LinkPredictor())
