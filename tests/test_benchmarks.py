@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
         ("evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1", "/ bare"),
         ("evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32", "tile 16"),
         ("memory.py --n 300 --rank 3 --steps 1", "MB"),
+        ("transform.py --n 200 --new 100 --rank 3", "in evaluations"),
         ("solvers.py --problems tiny --seeds 1 --iterations 30 --output out", "geometric mean"),
     ],
 )

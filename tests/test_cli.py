@@ -91,6 +91,8 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "8",
         "--seed",
         "2",
+        "--checkpoint",
+        str(tmp_path / "c.npz"),
     ]
     code, _, _ = symrelu(
         monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", "--mask", mask, *arguments
@@ -112,6 +114,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "max_iter": 9,
         "max_time": 8.0,
         "random_state": 2,
+        "checkpoint": tmp_path / "c.npz",
     }
 
 
@@ -500,3 +503,17 @@ if __name__ == "__main__":
     assert result.returncode == 0, result.stderr
     assert f"{stored} of 15 fits were stored by an earlier run" in result.stderr
     assert "15 of 15 fits are stored" in result.stdout
+
+
+def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
+    output, checkpoint = tmp_path / "fit.npz", tmp_path / "fit.ckpt"
+    fit = ("fit", matrix_file, "--rank", 2, "-o", output, "--seed", 1, "--checkpoint", checkpoint)
+    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 3)
+    assert code == 0
+    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 8)
+    assert code == 0
+    expected = decompose(sparse.load_npz(matrix_file), 2, random_state=1, max_iter=8)
+    np.testing.assert_array_equal(Solution.load(output).U, expected.U)
+    code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)
+    assert code == 1
+    assert "it was written with alpha=0.0, this fit has alpha=1.0" in " ".join(err.split())

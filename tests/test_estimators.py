@@ -5,16 +5,21 @@ import pickle
 
 import numpy as np
 import pytest
+from joblib import Memory, parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from symrelu import AAPB, SymReLU, decompose
-from symrelu.datasets import make_relu_gram
+from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.graphs import self_tuning_graph
 
 CHECKED = [SymReLU(), SymReLU(affinity="self_tuning")]
@@ -180,3 +185,217 @@ def test_asymmetric_matrix_is_refused(M):
     M[0, 1] += 1.0
     with pytest.raises(ValueError, match=r"M must be symmetric: \|M - M.T\| reaches 1 at \(0, 1\)"):
         SymReLU(3).fit(M)
+
+
+# New items
+
+
+def test_transform_of_fitted_and_new_items(M):
+    estimator = SymReLU(3, random_state=0).fit(M[:30, :30])
+    assert_allclose(estimator.transform(M[:30, :30]), estimator.embedding_, atol=1e-4)
+    new = estimator.transform(M[30:, :30])
+    assert_array_equal(new, decompose(M[:30, :30], 3, random_state=0, tol=1e-6).transform(M[30:, :30]))
+    assert_array_equal(estimator.transform(sparse.csr_array(M[30:, :30])), new)
+    mask = np.arange(30) % 2 == np.zeros((10, 1))
+    wrong = np.where(mask, 9.0, M[30:, :30])  # the model is exact: without these entries it finds the same
+    assert_allclose(estimator.transform(wrong, mask=mask), new, atol=1e-4)
+    assert not np.allclose(estimator.transform(wrong), new, atol=1e-1)
+
+
+def test_transform_keeps_the_names_of_new_items(M):
+    pandas = pytest.importorskip("pandas")
+    names = [f"gene{k}" for k in range(40)]
+    frame = pandas.DataFrame(M, index=names, columns=names)
+    estimator = SymReLU(3, random_state=0).set_output(transform="pandas").fit(frame.iloc[:30, :30])
+    new = estimator.transform(frame.iloc[30:, :30])
+    assert list(new.index) == names[30:]
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.transform(frame.iloc[30:, :30].rename(columns={"gene0": "other"}))
+
+
+@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+def test_transform_of_samples(diagonal):
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    model = SymReLU(4, affinity="self_tuning", diagonal=diagonal, alpha=0.02, random_state=0).fit(X[:70])
+    assert_array_equal(model.transform(X[60:70]), model.embedding_[60:70])
+    rows, _ = model._graph.rows(X[70:])
+    assert_array_equal(model.transform(X[70:]), model.solution_.transform(rows))
+    assert model.score(X[:70]) > model.score(X[70:])
+    with pytest.raises(ValueError, match="mask is of similarities: it needs affinity='precomputed'"):
+        model.transform(X[70:], mask=np.zeros((10, 70), bool))
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X[70:]), model.transform(X[70:]))
+
+
+def test_grid_search_hides_items():
+    """scikit-learn cuts both axes of a pairwise matrix: the fit sees (n, n), the score (n_new, n)."""
+    M, _ = make_relu_gram(90, 3, random_state=0)
+    search = GridSearchCV(SymReLU(random_state=0), {"n_components": [1, 3]}, cv=3).fit(M)
+    assert search.best_params_ == {"n_components": 3}
+    assert search.best_score_ > 0.9
+    first = cross_val_score(SymReLU(3, random_state=0), M, cv=KFold(3))[0]
+    by_hand = SymReLU(3, random_state=0).fit(M[30:, 30:]).score(M[:30, 30:])
+    assert_allclose(first, by_hand, rtol=1e-9)
+
+
+def test_pipeline_with_new_samples():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    pipeline = make_pipeline(StandardScaler(), SymReLU(3, affinity="self_tuning", random_state=0), KMeans(3))
+    pipeline.fit(X[:50])
+    assert pipeline.predict(X[50:]).shape == (10,)
+
+
+def test_joblib_memory(M, tmp_path):
+    memory = Memory(tmp_path, verbose=0)
+    calls = []
+
+    def embed(matrix, model):
+        calls.append(1)
+        return model.fit_transform(matrix)
+
+    cached = memory.cache(embed)
+    first = cached(M, SymReLU(3, random_state=0))
+    assert_array_equal(cached(M, SymReLU(3, random_state=0)), first)
+    assert len(calls) == 1
+
+
+# Long work
+
+
+class Recorder:
+    """A callback of scikit-learn's protocol that keeps what it is told, and stops at a step."""
+
+    def __init__(self, stop_at=None):
+        self.stop_at = stop_at
+        self.calls = []
+        self.scores = []
+
+    def setup(self, estimator, context):
+        self.calls.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.calls.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.calls.append(f"end {context.task_name}")
+        if context.task_name == "step":
+            self.scores.append(fitted_estimator.score(X))
+            assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration == context.task_id + 1
+            return estimator.latest_record_.iteration == self.stop_at
+        return False
+
+    def teardown(self, estimator, context):
+        self.calls.append("teardown")
+
+
+def test_callbacks_of_scikit_learn(M):
+    recorder = Recorder()
+    estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
+    steps = ["begin step", "end step"] * estimator.n_iter_
+    assert recorder.calls == ["setup", "begin fit", *steps, "end fit", "teardown"]
+    assert recorder.scores[-1] > recorder.scores[0]
+    assert_array_equal(estimator.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
+
+
+def test_a_callback_stops_the_fit(M):
+    recorder = Recorder(stop_at=2)
+    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
+        estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
+    assert estimator.n_iter_ == 2
+    assert recorder.calls[-1] == "teardown"
+
+
+def test_progress_bar(M, capsys):
+    SymReLU(3, random_state=0).set_callbacks(ProgressBar()).fit(M)
+    assert "SymReLU" in capsys.readouterr().out
+
+
+def test_restarts_keep_the_best():
+    M = load_digits_graph()[0][:60, :60]
+    model = {"n_components": 4, "init": "random", "random_state": 0, "gtol": 1e-2}
+    single = SymReLU(**model).fit(M)
+    several = SymReLU(n_init=4, **model).fit(M)
+    assert several.solution_.objective <= single.solution_.objective
+    with parallel_config("threading"):
+        parallel = SymReLU(n_init=4, n_jobs=2, **model).fit(M)
+    assert_array_equal(parallel.embedding_, several.embedding_)
+    for seed in (np.random.RandomState, np.random.default_rng):
+        first, second = (SymReLU(n_init=2, **{**model, "random_state": seed(0)}).fit(M) for _ in range(2))
+        assert_array_equal(first.embedding_, second.embedding_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_init": 0}, "n_init must be an integer of at least 1, got 0"),
+        ({"n_init": 2, "init": np.ones((40, 3))}, "n_init > 1 needs starts that differ"),
+        ({"n_init": 2, "checkpoint": "a.ckpt"}, "A checkpoint is of one fit: pass n_init=1"),
+    ],
+)
+def test_bad_restarts(M, settings, message):
+    with pytest.raises(ValueError, match=message):
+        SymReLU(3, **settings).fit(M)
+
+
+def test_warm_start_goes_on(M):
+    estimator = SymReLU(3, random_state=0, max_iter=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        first = estimator.fit(M).relative_error_
+    with pytest.warns(ConvergenceWarning):
+        assert estimator.fit(M).relative_error_ < first
+    assert_allclose(estimator.history_.relative_error[0], first, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"warm_start=True goes on from the last factor, of shape \(40, 3\)"):
+        estimator.fit(M[:30, :30])
+    estimator.set_params(warm_start=False, max_iter=1000).fit(M[:30, :30])
+    assert estimator.embedding_.shape == (30, 3)
+
+
+def test_canonical_embedding(M):
+    estimator = SymReLU(3, random_state=0).fit(M)
+    rows = estimator.reconstruct([0, 1])
+    expected = estimator.solution_.canonicalize().U
+    assert estimator.canonicalize() is estimator
+    assert_array_equal(estimator.embedding_, expected)
+    assert_allclose(estimator.reconstruct([0, 1]), rows, atol=1e-10)
+    assert_allclose(estimator.transform(M), estimator.embedding_, atol=1e-4)
+    turned = SymReLU(3, random_state=5).fit(M).canonicalize()
+    assert_allclose(turned.embedding_, expected, atol=1e-3)
+
+
+def test_same_seed_same_factor_on_any_number_of_threads():
+    M, _ = make_relu_gram(700, 10, random_state=0)
+    fitted = {}
+    for threads in (1, 2, 1, 2):
+        with threadpool_limits(threads, "blas"):
+            model = SymReLU(8, random_state=0, max_iter=12, tol=0, gtol=0, ftol=0)
+            with pytest.warns(ConvergenceWarning):
+                embedding = model.fit_transform(M)
+        if threads in fitted:
+            assert_array_equal(embedding, fitted[threads])
+        fitted[threads] = embedding
+    assert_allclose(fitted[1], fitted[2], rtol=0, atol=1e-10 * np.abs(fitted[1]).max())
+
+
+# Graphs of other libraries
+
+
+def test_graphs_with_names():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.karate_club_graph()
+    named = networkx.relabel_nodes(graph, {k: f"member {k}" for k in graph})
+    model = SymReLU(4, diagonal="ignore", n_negative=1, random_state=0, alpha=0.5, gtol=1e-2)
+    expected = clone(model).fit(networkx.to_scipy_sparse_array(graph, dtype=float))
+    assert not hasattr(expected, "node_names_")
+    fitted = clone(model).fit(named)
+    assert_array_equal(fitted.embedding_, expected.embedding_)
+    assert list(fitted.node_names_) == list(named)
+    # The names of an earlier fit do not stay.
+    assert not hasattr(fitted.fit(networkx.to_scipy_sparse_array(graph, dtype=float)), "node_names_")
+
+
+def test_frames_whose_columns_are_in_another_order(M):
+    pandas = pytest.importorskip("pandas")
+    names = [f"gene{k}" for k in range(40)]
+    frame = pandas.DataFrame(M, index=names, columns=names)
+    fitted = SymReLU(3, random_state=0).fit(frame[names[::-1]])
+    assert_array_equal(fitted.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
+    assert list(fitted.feature_names_in_) == list(fitted.node_names_) == names

@@ -161,13 +161,17 @@ def fit(
     max_iter: Annotated[int, typer.Option(help="Largest number of steps.")] = 1000,
     max_time: Annotated[float | None, typer.Option(help="Seconds the steps may take.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the start.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Write the state of the fit here every minute; if the file is there, go on from it."),
+    ] = None,
     held_out: Annotated[
         float | None,
         typer.Option(help="Fit once more with this part of the pairs hidden, and judge it by them."),
     ] = None,
 ) -> None:
     """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
-    _check_paths(file, mask, output, plot)
+    _check_paths(file, mask, output, plot, checkpoint)
     method = _solver(
         solver,
         step_size=None if step_size is None else _number_or_word(step_size),
@@ -198,7 +202,7 @@ def fit(
     )
     try:
         with _progress(file.name, max_iter) as callback:
-            solution = fitted(mask=unknown, callback=callback)
+            solution = fitted(mask=unknown, callback=callback, checkpoint=checkpoint)
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(_INTERRUPTED_CODE) from None
@@ -265,15 +269,21 @@ def _number_or_word(text: str) -> Any:
     return text
 
 
-def _check_paths(file: Path, mask: Path | None, output: Path, plot: Path | None) -> None:
+def _check_paths(
+    file: Path, mask: Path | None, output: Path, plot: Path | None, checkpoint: Path | None
+) -> None:
     """Raise before any work if an output cannot be written, or would replace another file of the command."""
     check_output(output)
     if plot is not None:
         check_output(plot)
         _check_plots()
-    named = [path.resolve() for path in (file, mask, output, plot) if path is not None]
+    if checkpoint is not None:
+        check_output(checkpoint)
+    named = [path.resolve() for path in (file, mask, output, plot, checkpoint) if path is not None]
     if len(set(named)) < len(named):
-        raise ValueError("The matrix, the mask, the output and the plot must be different files.")
+        raise ValueError(
+            "The matrix, the mask, the output, the plot and the checkpoint must be different files."
+        )
 
 
 def _check_plots() -> None:

@@ -9,8 +9,8 @@ merges gives the greedy order back.
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -73,7 +73,7 @@ class Tree:
         check_integer("n_clusters", n_clusters, 1, n, note=" (the number of items)")
         made = n - n_clusters
         parents = np.repeat(np.arange(n, n + made), 2)
-        return _components(self.children[:made].ravel(), parents, n + made)[:n]
+        return _numbered_components(self.children[:made].ravel(), parents, n + made)[:n]
 
     def to_scipy(self) -> np.ndarray:
         """Return the tree as ``scipy.cluster.hierarchy`` takes it.
@@ -115,13 +115,11 @@ def average_linkage(M: Any) -> Tree:
     >>> tree.cut(2)
     array([0, 0, 0, 1])
     """
-    M = sparse.csr_array(check_similarity(M))
-    clusters = _Clusters(np.arange(M.shape[0]))
-    joined = _merge_pairs(sparse.triu(M, 1, format="csr"), clusters.sizes)
-    clusters = clusters.after(joined)
-    others = clusters.lowest[1:]
+    M = sparse.csr_array(check_similarity(M, "M"))
+    joined = _chain(_SparseRows(sparse.triu(M, 1, format="csr").astype(np.float64)))
+    others = _lowest(_components(joined, M.shape[0]))[1:]
     apart = _Merges(np.zeros_like(others), others, np.zeros(len(others)))
-    return _tree([joined, apart])
+    return _tree(joined, apart)
 
 
 def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
@@ -142,8 +140,7 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     Notes
     -----
     The positive pairs are collected as a sparse matrix. Where they would need more than scikit-learn's
-    ``working_memory``, clusters that are nearest to each other are merged in passes over X, until the
-    positive pairs of clusters fit.
+    ``working_memory``, rows of max(0, X) are computed when they are asked for, and kept as far as it allows.
 
     Examples
     --------
@@ -157,17 +154,12 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     array([ 4.  ,  1.  , -0.95])
     """
     left, right = _check_factors(U, signature)
-    clusters = _Clusters(np.arange(len(left)))
-    stages = []
-    while (pairs := _positive_pairs(left, right, clusters)) is None:
-        merges = _reciprocal(*_nearest_of_all(left, right, clusters))
-        stages.append(clusters.by_item(merges))
-        clusters = clusters.after(merges)
-    merges = _merge_pairs(pairs, clusters.sizes)
-    stages.append(clusters.by_item(merges))
-    clusters = clusters.after(merges)
-    stages.append(clusters.by_item(_merge_means(left, right, clusters)))
-    return _tree(stages)
+    pairs = _positive_pairs(left, right)
+    joined = _chain(_FactorRows(left, right) if pairs is None else _SparseRows(pairs))
+    labels = _components(joined, len(left))
+    lowest = _lowest(labels)
+    apart = _chain(_MeanRows(left, right, labels))
+    return _tree(joined, _Merges(lowest[apart.low], lowest[apart.high], apart.similarity))
 
 
 def _check_factors(U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:
@@ -191,129 +183,35 @@ class _Merges(NamedTuple):
     similarity: np.ndarray
 
 
-@dataclass(frozen=True)
-class _Clusters:
-    """A partition; ``labels`` are from 0, by first appearance, so that lower clusters have lower numbers."""
-
-    labels: np.ndarray
-
-    @property
-    def sizes(self) -> np.ndarray:
-        return np.bincount(self.labels).astype(np.float64)
-
-    @property
-    def lowest(self) -> np.ndarray:
-        """The lowest item of each cluster."""
-        return np.unique(self.labels, return_index=True)[1]
-
-    def by_item(self, merges: _Merges) -> _Merges:
-        """Return merges of clusters as merges of their lowest items."""
-        return _Merges(self.lowest[merges.low], self.lowest[merges.high], merges.similarity)
-
-    def after(self, merges: _Merges) -> _Clusters:
-        """Return the clusters that merges leave."""
-        return _Clusters(_components(merges.low, merges.high, len(self.lowest))[self.labels])
+def _components(merges: _Merges, n: int) -> np.ndarray:
+    """Return the cluster of each of n items after merges, numbered by first appearance."""
+    return _numbered_components(merges.low, merges.high, n)
 
 
-def _components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
-    """Return the connected component of each of n nodes, numbered by first appearance."""
+def _numbered_components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    """Return the connected component of each node, numbered by first appearance."""
     graph = sparse.coo_array((np.ones(len(i), bool), (i, j)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[labels]
 
 
-def _tree(stages: list[_Merges]) -> Tree:
+def _lowest(labels: np.ndarray) -> np.ndarray:
+    """Return the lowest item of each cluster."""
+    return np.unique(labels, return_index=True)[1]
+
+
+def _tree(*stages: _Merges) -> Tree:
     """Return the tree of merges of items in the greedy order."""
     low, high, similarity = (np.concatenate(columns) for columns in zip(*stages, strict=True))
     order = np.lexsort((high, low, -similarity))
     return Tree(kernels.number_nodes(low[order], high[order]), similarity[order])
 
 
-# Passes over X, a few clusters at a time.
-
-
-def _sums_between_clusters(
-    left: np.ndarray, right: np.ndarray, clusters: _Clusters
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield ``first, sums``: of max(0, X) between clusters ``first + i`` and ``first + j``, zero unless i < j.
-
-    Each pair is computed once, so that its sum is the same for both.
-    """
-    order = np.argsort(clusters.labels, kind="stable")
-    left, right, labels = left[order], right[order], clusters.labels[order]
-    n, m = len(left), len(clusters.lowest)
-    begins = np.concatenate([[0], np.cumsum(np.bincount(labels))])
-    rows = _rows_at_once(n)
-    first = 0
-    while first < m:
-        begin = int(begins[first])
-        # As many whole clusters as fit; one that does not fit alone is summed piece by piece.
-        last = max(first + 1, int(np.searchsorted(begins, begin + rows, side="right")) - 1)
-        sums = np.zeros((last - first, m - first))
-        for batch in gen_batches(int(begins[last]) - begin, rows):
-            block = left[begin:][batch] @ right[begin:].T
-            kernels.add_positive(block, labels[begin:][batch] - first, labels[begin:] - first, sums)
-        yield first, sums
-        first = last
-
-
-def _rows_at_once(n: int) -> int:
-    """Return how many rows of X are computed at once: a few MB, or what scikit-learn's working memory allows."""
-    allowed = _working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
-    return max(1, min(int(allowed), max(_FEWEST_ROWS, _BLOCK // n)))
-
-
-def _positive_pairs(left: np.ndarray, right: np.ndarray, clusters: _Clusters) -> Any | None:
-    """Return the sums of max(0, X) between clusters as an upper csr_array, None if there are too many."""
-    m = len(clusters.lowest)
-    limit = _working_memory() / _BYTES_PER_PAIR
-    blocks, count = [], 0
-    for first, sums in _sums_between_clusters(left, right, clusters):
-        i, j = (index.astype(np.int32) for index in np.nonzero(sums))
-        count += len(i)
-        if count > limit:
-            return None
-        blocks.append((sums[i, j], i + np.int32(first), j + np.int32(first)))
-    data, i, j = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return sparse.csr_array((data, (i, j)), shape=(m, m))
-
-
-def _working_memory() -> float:
-    return float(sklearn.get_config()["working_memory"] * 2**20)
-
-
-def _nearest_of_all(left: np.ndarray, right: np.ndarray, clusters: _Clusters) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each cluster the nearest other one, the lowest of equals, and the mean similarity."""
-    sizes = clusters.sizes
-    m = len(sizes)
-    partner, similarity = np.full(m, NOBODY), np.zeros(m)
-
-    def improve(some: np.ndarray, others: np.ndarray, means: np.ndarray) -> None:
-        better = means > similarity[some]
-        partner[some[better]], similarity[some[better]] = others[better], means[better]
-
-    for first, sums in _sums_between_clusters(left, right, clusters):
-        rows, columns = np.arange(first, first + len(sums)), np.arange(first, m)
-        means = sums / (sizes[rows][:, None] * sizes[columns])
-        # Lower partners come before higher ones: equals do not replace what is there.
-        improve(columns, first + means.argmax(axis=0), means.max(axis=0))
-        improve(rows, first + means.argmax(axis=1), means.max(axis=1))
-    return partner, similarity
-
-
-def _reciprocal(partner: np.ndarray, similarity: np.ndarray) -> _Merges:
-    """Return the pairs that are nearest to each other."""
-    low = np.flatnonzero(partner > np.arange(len(partner)))
-    low = low[partner[partner[low]] == low]
-    return _Merges(low, partner[low], similarity[low])
-
-
-# The nearest-neighbour chain.
-
-
 class _Rows(Protocol):
-    """Similarities of clusters, a row at a time."""
+    """Similarities of clusters, a row at a time. A cluster is named by its lowest item."""
+
+    n: int
 
     def nearest(self, cluster: int) -> tuple[int, float]:
         """Return the nearest other cluster, the lowest of equals, and the mean similarity; or NOBODY."""
@@ -322,15 +220,15 @@ class _Rows(Protocol):
         """Make ``low`` both clusters."""
 
 
-def _chain(rows: _Rows, m: int) -> _Merges:
-    """Merge m clusters until none has a neighbour.
+def _chain(rows: _Rows) -> _Merges:
+    """Merge clusters until none has a neighbour.
 
-    The chain goes from a cluster to its nearest, and on to that one's nearest. Similarities rise along
-    it, so it ends with two that are nearest to each other. They merge, and the rest of the chain is still one.
+    The chain goes from a cluster to its nearest, and on to that one's nearest. Similarities rise along it, so
+    that it ends at two which are nearest to each other. They merge, and what is left is still a chain.
     """
     merges = []
-    gone, in_chain = np.zeros(m, bool), np.zeros(m, bool)
-    for start in range(m):
+    gone, in_chain = np.zeros(rows.n, bool), np.zeros(rows.n, bool)
+    for start in range(rows.n):
         chain = [] if gone[start] else [start]
         while chain:
             cluster = chain[-1]
@@ -341,7 +239,7 @@ def _chain(rows: _Rows, m: int) -> _Merges:
             if not in_chain[other]:
                 chain.append(other)
                 continue
-            # Only the one before can be in the chain, but for rounding.
+            # It is the one before (but for rounding, which must not make the chain run in circles).
             pair = chain.pop(), chain.pop()
             low, high = min(pair), max(pair)
             rows.merge(low, high)
@@ -355,30 +253,29 @@ def _chain(rows: _Rows, m: int) -> _Merges:
 
 
 class _SparseRows:
-    """Sums of similarities in the rows of a csr matrix.
+    """Similarities in the rows of a csr matrix.
 
-    They are rounded to so many bits that sums of them are exact. Then a similarity is the same from both
-    sides and in any order of merges, and equals are equal.
+    They are rounded to so many bits that sums of them are exact. Then a mean is the same from both sides and
+    after any order of merges, and equals are equal.
 
     Parameters
     ----------
-    pairs : csr_array of shape (m, m)
-        Upper triangle of the sums of similarities between clusters; positive.
-    sizes : ndarray of shape (m,)
+    pairs : csr_array of shape (n, n)
+        Upper triangle of the similarities, positive, in float64. It is used up.
     """
 
-    def __init__(self, pairs: Any, sizes: np.ndarray) -> None:
-        m = len(sizes)
-        matrix = sparse.csr_array(pairs + pairs.T)
-        self._exponent = _unit_exponent(matrix.data)
-        data = np.maximum(1, np.rint(np.ldexp(matrix.data.astype(np.float64), -self._exponent)))
-        self._sizes = sizes.copy()
-        self._parent, self._last = np.arange(m), np.arange(m)
-        self._following = np.full(m, NOBODY)
+    def __init__(self, pairs: Any) -> None:
+        self.n = n = pairs.shape[0]
+        self._exponent = _unit_exponent(pairs.data)
+        np.ldexp(pairs.data, -self._exponent, out=pairs.data)
+        np.maximum(np.rint(pairs.data, out=pairs.data), 1, out=pairs.data)
+        rows = sparse.csr_array(pairs + pairs.T)
+        self._sizes = np.ones(n)
+        self._parent, self._last, self._following = np.arange(n), np.arange(n), np.full(n, NOBODY)
         self._state = (
-            *(data, matrix.indices, matrix.indptr, np.diff(matrix.indptr)),
+            *(rows.data, rows.indices, rows.indptr, np.diff(rows.indptr)),
             *(self._following, self._last, self._parent, self._sizes),
-            *(np.zeros(m), np.empty(m, np.int64)),
+            *(np.zeros(n), np.empty(n, np.int64)),
         )
 
     def nearest(self, cluster: int) -> tuple[int, float]:
@@ -395,23 +292,96 @@ class _SparseRows:
 def _unit_exponent(data: np.ndarray) -> int:
     """Return e such that the sum of data / 2^e has as many bits as are exact."""
     largest = math.frexp(float(data.max(initial=0)))[1]
-    total = float(np.sum(np.ldexp(data, -largest), dtype=np.float64))
+    total = float(np.sum(np.ldexp(data, -largest)))
     return largest + math.frexp(total)[1] - _EXACT_BITS
 
 
-def _merge_pairs(pairs: Any, sizes: np.ndarray) -> _Merges:
-    """Merge clusters as long as they have positive similarity."""
-    return _chain(_SparseRows(pairs, sizes), len(sizes))
+def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
+    """Return the upper triangle of max(0, X) as a csr_array, or None if it needs too much memory."""
+    n = len(left)
+    limit = _working_memory() / _BYTES_PER_PAIR
+    parts, count = [], 0
+    for batch in gen_batches(n, _rows_at_once(n)):
+        block = left[batch] @ right[batch.start :].T
+        block[np.tril_indices(len(block))] = 0  # each pair once, so that it is the same from both sides
+        i, j = np.nonzero(block > 0)
+        count += len(i)
+        if count > limit:
+            return None
+        parts.append((block[i, j], (i + batch.start).astype(np.int32), (j + batch.start).astype(np.int32)))
+    data, i, j = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return sparse.csr_array((data, (i, j)), shape=(n, n))
+
+
+def _working_memory() -> float:
+    return float(sklearn.get_config()["working_memory"] * 2**20)
+
+
+def _rows_at_once(n: int) -> int:
+    """Return how many rows of X to compute at once: a few MB, or what scikit-learn's working memory allows."""
+    allowed = _working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
+    return max(1, min(int(allowed), max(_FEWEST_ROWS, _BLOCK // n)))
+
+
+class _FactorRows:
+    """Rows of max(0, X) computed when they are asked for.
+
+    The row of a cluster is the sum of the rows of its items. Rows are kept as far as memory allows, those of
+    large clusters first: the others are cheaper to compute again.
+    """
+
+    def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
+        self.n = n = len(left)
+        self._left, self._right = left, right
+        self._labels, self._sizes = np.arange(n), np.ones(n)
+        self._kept: dict[int, np.ndarray] = {}
+        self._by_size: list[tuple[float, int]] = []  # heap; sizes that are out of date stay in it
+        self._capacity = int(_working_memory() // (2 * 8 * n))
+
+    def nearest(self, cluster: int) -> tuple[int, float]:
+        row = self._kept.get(cluster)
+        if row is None:
+            row = self._row(cluster)
+            self._keep(cluster, row)
+        means = np.bincount(self._labels, weights=row, minlength=self.n) / (self._sizes * self._sizes[cluster])
+        means[cluster] = 0
+        other = int(means.argmax())
+        return (other if means[other] > 0 else NOBODY), float(means[other])
+
+    def merge(self, low: int, high: int) -> None:
+        self._labels[self._labels == high] = low
+        self._sizes[low] += self._sizes[high]
+        first, second = self._kept.pop(low, None), self._kept.pop(high, None)
+        if first is not None and second is not None:
+            first += second
+            self._keep(low, first)
+
+    def _row(self, cluster: int) -> np.ndarray:
+        members = np.flatnonzero(self._labels == cluster)
+        row = np.zeros(self.n)
+        for batch in gen_batches(len(members), _rows_at_once(self.n)):
+            block = self._left[members[batch]] @ self._right.T
+            row += np.maximum(block, 0, out=block).sum(axis=0)
+        return row
+
+    def _keep(self, cluster: int, row: np.ndarray) -> None:
+        self._kept[cluster] = row
+        heapq.heappush(self._by_size, (self._sizes[cluster], cluster))
+        while len(self._kept) > self._capacity:
+            size, smallest = heapq.heappop(self._by_size)
+            if size == self._sizes[smallest]:
+                self._kept.pop(smallest, None)
 
 
 class _MeanRows:
     """Means of X between clusters: products of the means of their factor rows."""
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, clusters: _Clusters) -> None:
-        self._sizes = clusters.sizes
-        members = sparse.csr_array((1 / self._sizes[clusters.labels], (clusters.labels, np.arange(len(left)))))
+    def __init__(self, left: np.ndarray, right: np.ndarray, labels: np.ndarray) -> None:
+        self._sizes = np.bincount(labels).astype(np.float64)
+        self.n = len(self._sizes)
+        members = sparse.csr_array((1 / self._sizes[labels], (labels, np.arange(len(left)))))
         self._left, self._right = members @ left, members @ right
-        self._absent = np.zeros(len(self._sizes))  # minus infinity where a cluster is gone
+        self._absent = np.zeros(self.n)  # minus infinity where a cluster is gone
 
     def nearest(self, cluster: int) -> tuple[int, float]:
         means = self._left @ self._right[cluster] + self._absent
@@ -425,9 +395,3 @@ class _MeanRows:
             factor[low] += (factor[high] - factor[low]) * (self._sizes[high] / size)
         self._sizes[low] = size
         self._absent[high] = -np.inf
-
-
-def _merge_means(left: np.ndarray, right: np.ndarray, clusters: _Clusters) -> _Merges:
-    """Merge clusters that max(0, X) does not join, by the mean of X."""
-    rows = _MeanRows(left, right, clusters)
-    return _chain(rows, len(clusters.lowest))

@@ -47,6 +47,8 @@ _PARAMETERS_PER_PAIR = 8
 _ITEMS_PER_RANK = 4
 _LARGEST_RANK = 128
 
+_TICKS = 12  # at most, along the axis of a plot
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
@@ -111,7 +113,8 @@ class RankSelection:
     def plot(self, ax: Any | None = None) -> Any:
         """Draw the mean scores with their standard errors, one line for each setting of the rest of the grid.
 
-        Along the axis goes the rank, or what else has the most values. A ring marks the chosen setting.
+        Along the axis goes the rank, or what else has more values. A ring marks the chosen setting. Where the
+        picture reaches the score of predicting zero, a dotted line shows it.
 
         Parameters
         ----------
@@ -125,7 +128,7 @@ class RankSelection:
         ax = new_figure(figsize=(6, 4)).add_subplot() if ax is None else ax
         values = {name: list(dict.fromkeys(row[name] for row in self.table)) for name in GRID}
         along = max(GRID, key=lambda name: len(values[name]))
-        places = _places(values[along])
+        places = _places(along, values[along])
         others = [name for name in GRID if name != along and len(values[name]) > 1]
         lines: dict[str, list[dict[str, Any]]] = {}
         for row in sorted(self.table, key=lambda row: places[row[along]]):
@@ -137,8 +140,11 @@ class RankSelection:
         chosen = self._row(self.chosen)
         at = places[chosen[along]], chosen["mean"]
         ax.scatter(*at, s=140, facecolors="none", edgecolors="black", zorder=3, label="chosen")
-        ax.axhline(self.baseline, color="grey", linestyle=":", label="predicting zero")
         _label_axes(ax, places, along, self)
+        low, high = ax.get_ylim()
+        if low <= self.baseline <= high:
+            ax.axhline(self.baseline, color="grey", linestyle=":", label="predicting zero")
+        ax.legend(frameon=False)
         return ax
 
 
@@ -496,22 +502,23 @@ def _choices(table: list[dict[str, Any]], *, lower_is_better: bool, slack: float
     return best, next(k for k, mean in enumerate(means) if mean <= limit)
 
 
-def _places(values: list[Any]) -> dict[Any, float]:
-    """Return where values go along an axis: numbers where they are, with words among them one by one."""
-    if any(isinstance(value, str) for value in values):
-        return {value: float(k) for k, value in enumerate(values)}
-    return {value: float(value) for value in values}
+def _places(name: str, values: list[Any]) -> dict[Any, float]:
+    """Return where values go along the axis, rising: ranks where they are, all else one by one."""
+    if name == "rank":
+        return {value: float(value) for value in values}
+    rising = sorted(values, key=lambda value: (isinstance(value, str), value))
+    return {value: float(k) for k, value in enumerate(rising)}
 
 
 def _label_axes(ax: Any, places: dict[Any, float], along: str, selection: RankSelection) -> None:
-    if min(places.values()) > 0 and max(places.values()) >= 8 * min(places.values()):
+    if along == "rank" and max(places) >= 8 * min(places):
         ax.set_xscale("log")
     means = [row["mean"] for row in selection.table]
     if selection.scoring == "error" and 0 < 30 * min(means) < max(means):
         ax.set_yscale("log")
-    ax.set_xticks(list(places.values()), [f"{value}" for value in places])
+    shown = list(places)[:: -(-len(places) // _TICKS)]
+    ax.set_xticks([places[value] for value in shown], [str(value) for value in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel(along)
     ax.set_ylabel({"error": "relative error of hidden pairs", "auc": "AUC of hidden pairs"}[selection.scoring])
     ax.grid(True, alpha=0.25)
-    ax.legend(frameon=False)

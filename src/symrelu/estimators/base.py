@@ -25,6 +25,8 @@ from symrelu.validation import (
 
 AFFINITIES = ("precomputed", "self_tuning")
 
+_STREAM = 3  # of random numbers: the seeds of further fits must not be related to the start of the first
+
 
 class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     """An estimator that fits a factor of a similarity matrix."""
@@ -93,7 +95,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} stopped before convergence: {solution.status.value} "
                 f"(relative error {solution.relative_error:.3g}). {solution.status.advice}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,  # past the decorator of fit
             )
         return solution
 
@@ -112,10 +114,14 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError("n_init > 1 needs starts that differ: pass the name of one as init, not an array.")
         if settings.get("checkpoint") is not None:
             raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
-        seed = settings.pop("random_state")
-        seeds = random_generator(seed).integers(2**31, size=n_init) if n_init > 1 else [seed]
+        random_state = settings.pop("random_state")
+        # An integer is the seed of the first fit. A generator gives the seeds of all (a RandomState has no
+        # integers()).
+        seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
+        drawn = random_generator(random_state, _STREAM).random(n_init - len(seeds))
+        seeds += (2**31 * drawn).astype(np.int64).tolist()
         fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(decompose)(M, rank, random_state=int(s), **settings) for s in seeds
+            delayed(decompose)(M, rank, random_state=seed, **settings) for seed in seeds
         )
         return min(fits, key=lambda solution: solution.objective)
 

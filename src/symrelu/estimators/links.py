@@ -42,8 +42,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
     n_negative : int or "auto", default=1
         How many of them enter X with a minus sign; one at least stays positive. The first acts as a threshold.
     alpha : float, default=0.2
-        Weight of the ridge. It is relative to N, whose entries do not depend on the unit of B and whose largest
-        eigenvalue is at most 1: one value serves all graphs. From about 1 on, nothing is left of the factor.
+        Weight of the ridge. It is relative to N, which does not depend on the unit of B and has no eigenvalue
+        above 1: one value serves all graphs. From 2 on, nothing is left of the factor.
     zero_weight : float, default=0.1
         Weight in (0, 1] of the pairs without a link.
     degree_regularization : float, default=1.0

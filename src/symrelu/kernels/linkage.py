@@ -67,16 +67,6 @@ def nearest(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_positive(block, row_labels, column_labels, sums):  # type: ignore[no-untyped-def]
-    """Add the positive entries of a block to the sums between their clusters, of columns after the row."""
-    for i in range(block.shape[0]):
-        row = row_labels[i]
-        for j in range(block.shape[1]):
-            if block[i, j] > 0 and column_labels[j] > row:
-                sums[row, column_labels[j]] += block[i, j]
-
-
-@compiled
 def number_nodes(low, high):  # type: ignore[no-untyped-def]
     """Return the two nodes of each merge: items are 0 to n - 1, and merge t makes the node n + t.
 
