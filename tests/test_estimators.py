@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from symrelu import AAPB, SymReLU, decompose
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.graphs import self_tuning_graph
+from symrelu.selection import select_rank
 
 CHECKED = [SymReLU(), SymReLU(affinity="self_tuning")]
 
@@ -399,3 +400,18 @@ def test_frames_whose_columns_are_in_another_order(M):
     fitted = SymReLU(3, random_state=0).fit(frame[names[::-1]])
     assert_array_equal(fitted.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
     assert list(fitted.feature_names_in_) == list(fitted.node_names_) == names
+
+
+# The number of columns
+
+
+def test_the_data_choose_the_number_of_columns():
+    M, _ = make_relu_gram(80, 3, random_state=0)
+    model = SymReLU("auto", random_state=0, max_iter=60, tol=1e-4).fit(M)
+    assert model.embedding_.shape == (80, 3)
+    settings = {"random_state": 0, "max_iter": 60}
+    expected = select_rank(M, **settings, tol=1e-4)
+    assert model.selection_.table == expected.table
+    assert_array_equal(model.embedding_, decompose(M, 3, **settings).U)
+    with pytest.raises(ValueError, match="n_components must be 'auto' or an integer, got 'best'"):
+        SymReLU("best").fit(M)

@@ -148,13 +148,17 @@ def test_public_names():
         "Checkpoint",
         "Eigen",
         "History",
+        "LinkPredictor",
+        "RankSelection",
         "Solution",
         "Status",
         "SymReLU",
+        "SymReLUClustering",
         "baselines",
         "datasets",
         "decompose",
         "graphs",
         "metrics",
+        "select_rank",
     ]
     assert set(symrelu.__all__) <= set(dir(symrelu))

@@ -3,7 +3,8 @@
 from symrelu import baselines, datasets, graphs, metrics
 from symrelu.checkpoint import Checkpoint
 from symrelu.decompose import decompose
-from symrelu.estimators import SymReLU
+from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
+from symrelu.selection import RankSelection, select_rank
 from symrelu.solution import History, Solution, Status
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
@@ -16,12 +17,16 @@ __all__ = [
     "Checkpoint",
     "Eigen",
     "History",
+    "LinkPredictor",
+    "RankSelection",
     "Solution",
     "Status",
     "SymReLU",
+    "SymReLUClustering",
     "baselines",
     "datasets",
     "decompose",
     "graphs",
     "metrics",
+    "select_rank",
 ]

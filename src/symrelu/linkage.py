@@ -73,7 +73,7 @@ class Tree:
         check_integer("n_clusters", n_clusters, 1, n, note=" (the number of items)")
         made = n - n_clusters
         parents = np.repeat(np.arange(n, n + made), 2)
-        return _numbered_components(self.children[:made].ravel(), parents, n + made)[:n]
+        return _components(self.children[:made].ravel(), parents, n + made)[:n]
 
     def to_scipy(self) -> np.ndarray:
         """Return the tree as ``scipy.cluster.hierarchy`` takes it.
@@ -117,7 +117,7 @@ def average_linkage(M: Any) -> Tree:
     """
     M = sparse.csr_array(check_similarity(M, "M"))
     joined = _chain(_SparseRows(sparse.triu(M, 1, format="csr").astype(np.float64)))
-    others = _lowest(_components(joined, M.shape[0]))[1:]
+    others = _lowest(_components(joined.low, joined.high, M.shape[0]))[1:]
     apart = _Merges(np.zeros_like(others), others, np.zeros(len(others)))
     return _tree(joined, apart)
 
@@ -146,20 +146,21 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     --------
     >>> import numpy as np
     >>> from symrelu.linkage import average_linkage_of_factor
-    >>> U = np.array([[2, 0], [2, 0.1], [0, 1], [-1, 1]])
+    >>> U = np.array([[2, 0], [2, 0.5], [-1, 2], [-1, 3]])
     >>> tree = average_linkage_of_factor(U)
     >>> tree.cut(2)
     array([0, 0, 1, 1])
-    >>> np.round(tree.similarity, 2)
-    array([ 4.  ,  1.  , -0.95])
+    >>> tree.similarity
+    array([ 7.   ,  4.   , -1.375])
     """
     left, right = _check_factors(U, signature)
     pairs = _positive_pairs(left, right)
     joined = _chain(_FactorRows(left, right) if pairs is None else _SparseRows(pairs))
-    labels = _components(joined, len(left))
+    labels = _components(joined.low, joined.high, len(left))
     lowest = _lowest(labels)
     apart = _chain(_MeanRows(left, right, labels))
-    return _tree(joined, _Merges(lowest[apart.low], lowest[apart.high], apart.similarity))
+    not_positive = np.minimum(apart.similarity, 0)  # nor by rounding
+    return _tree(joined, _Merges(lowest[apart.low], lowest[apart.high], not_positive))
 
 
 def _check_factors(U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:
@@ -183,13 +184,8 @@ class _Merges(NamedTuple):
     similarity: np.ndarray
 
 
-def _components(merges: _Merges, n: int) -> np.ndarray:
-    """Return the cluster of each of n items after merges, numbered by first appearance."""
-    return _numbered_components(merges.low, merges.high, n)
-
-
-def _numbered_components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
-    """Return the connected component of each node, numbered by first appearance."""
+def _components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    """Return the component of each of n nodes that the pairs (i, j) join, numbered by first appearance."""
     graph = sparse.coo_array((np.ones(len(i), bool), (i, j)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)

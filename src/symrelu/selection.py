@@ -257,8 +257,7 @@ def select_rank(
     check_integer("n_repeats", n_repeats, 2, note=" (one score has no standard error)")
     check_number("fraction", fraction, 0, 0.9, low_included=False)
     check_number("zeros_per_positive", zeros_per_positive, low_included=False)
-    if n_jobs is not None and check_integer("n_jobs", n_jobs, -(2**31), note=" other than 0, or None") == 0:
-        raise ValueError("n_jobs must be an integer other than 0, or None, got 0.")
+    _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
     M = check_similarity(M)
@@ -279,6 +278,13 @@ def select_rank(
     best, simplest = _choices(table, lower_is_better=scoring == "error", slack=slack)
     chosen = best if rule == "best" else simplest
     return RankSelection(table, grid[best] | common, grid[chosen] | common, scoring, rule)
+
+
+def _check_n_jobs(n_jobs: Any) -> None:
+    if n_jobs is None or (isinstance(n_jobs, (int, np.integer)) and n_jobs != 0):
+        return
+    kind = ValueError if isinstance(n_jobs, (int, np.integer)) else TypeError
+    raise kind(f"n_jobs must be an integer other than 0, or None, got {n_jobs!r}.")
 
 
 def _check_settings(settings: dict[str, Any]) -> Limits:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from symrelu.estimators.clustering import SymReLUClustering
 from symrelu.estimators.embedding import SymReLU
+from symrelu.estimators.links import LinkPredictor
 
-__all__ = ["SymReLU"]
+__all__ = ["LinkPredictor", "SymReLU", "SymReLUClustering"]

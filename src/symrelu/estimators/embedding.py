@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.queries import Queries
-from symrelu.validation import check_integer, reject_masked_arrays
+from symrelu.selection import SETTINGS, select_rank
+from symrelu.validation import check_choice, check_integer, reject_masked_arrays
 
 
 class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
@@ -20,8 +21,10 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
 
     Parameters
     ----------
-    n_components : int, default=8
-        Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`).
+    n_components : int or "auto", default=8
+        Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`). "auto" lets
+        :func:`~symrelu.select_rank` choose it by pairs that are hidden from fits: many fits, shared among
+        ``n_jobs``.
     n_negative : int or "auto", default=0
         How many columns enter X = (U * signature) U^T with a minus sign. "auto" lets the data choose.
     diagonal : {"fit", "ignore"}, default="fit"
@@ -84,6 +87,8 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         What happened at each iteration.
     solution_ : Solution
         The whole outcome of the fit.
+    selection_ : RankSelection
+        The table behind the choice, with ``n_components="auto"``.
     latest_record_ : Record
         The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
     node_names_ : ndarray of object of shape (n_samples,)
@@ -111,7 +116,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
 
     def __init__(
         self,
-        n_components: int = 8,
+        n_components: int | str = 8,
         *,
         n_negative: int | str = 0,
         diagonal: str = "fit",
@@ -181,12 +186,10 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         """
         del y
         M = self._similarity(X)
-        check_integer("n_components", self.n_components, 1, M.shape[0], note=" (the number of items)")
         settings = self.get_params(deep=False)
-        rank = settings.pop("n_components")
-        for name in ("affinity", "n_init", "n_jobs", "warm_start"):
+        for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
             del settings[name]
-        self._decompose(M, rank, mask=mask, **settings)
+        self._decompose(M, self._rank(M, mask, settings), mask=mask, **settings)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -269,6 +272,24 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         self.solution_ = self.solution_.canonicalize()
         self.embedding_ = self.solution_.U
         return self
+
+    def _rank(self, M: Any, mask: Any | None, settings: dict[str, Any]) -> int:
+        """Return the number of columns, chosen by hidden pairs if that is asked for."""
+        if not isinstance(self.n_components, str):
+            return check_integer("n_components", self.n_components, 1, M.shape[0], " (the number of items)")
+        check_choice("n_components", self.n_components, ("auto",), "an integer")
+        if self.warm_start and hasattr(self, "embedding_"):
+            return self._n_features_out
+        passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
+        self.selection_ = select_rank(
+            M,
+            diagonal=self.diagonal,
+            mask=mask,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            **passed_on,
+        )
+        return int(self.selection_.chosen["rank"])
 
     def _new_rows(self, X: Any, mask: Any | None) -> tuple[Any, Any, np.ndarray]:
         """Return the similarities of new items, those that are unknown, and which items are not new.

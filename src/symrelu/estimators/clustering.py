@@ -1,0 +1,202 @@
+"""SymReLUClustering: clusters of the items by average linkage under the fitted similarity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import ClusterMixin
+
+from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.callbacks import with_callbacks
+from symrelu.linkage import average_linkage_of_factor
+from symrelu.solution import Status
+from symrelu.validation import check_integer
+
+
+class SymReLUClustering(ClusterMixin, DecompositionEstimator):
+    """Cluster the items of a similarity matrix M by average linkage under its model max(0, X).
+
+    A factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted first. Then the two clusters with the
+    largest mean of max(0, X) merge, until ``n_clusters`` are left. Neither step holds n x n numbers.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_components : int, optional
+        Number of columns of the factor; by default as many as clusters, and at least two.
+    n_negative : int or "auto", default=1
+        How many columns enter X with a minus sign; one column always stays positive. "auto" lets the data
+        choose.
+    diagonal : {"fit", "ignore"}, default="ignore"
+        Whether the diagonal of M is data or unknown.
+    affinity : {"precomputed", "self_tuning"}, default="precomputed"
+        Whether ``fit`` gets the similarity matrix itself, or samples x features of which
+        :func:`~symrelu.graphs.self_tuning_graph` makes one.
+    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
+        A name, or an instance such as ``AAPB(step_size=10)``.
+    alpha : float, default=0.0
+        Tikhonov weight. On a noisy graph a larger one gives better clusters: try 0.1 or 0.3 where the rows of M
+        are normalised, as those of a self-tuning graph are.
+    zero_weight : float, default=1.0
+        Weight in (0, 1] of the zeros of M.
+    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="spectral"
+        Starting factor.
+    tol : float, default=1e-4
+        Stop when the relative error is at most this.
+    gtol : float, default=1e-7
+        Stop when the scaled gradient is at most this.
+    ftol : float, default=1e-8
+        Stop when the objective changes by at most this part of itself over 20 iterations.
+    max_iter : int, default=120
+        Largest number of steps. It is normal that they end the fit, and no warning is given: a lower loss is
+        not a better clustering.
+    max_time : float, optional
+        Seconds the steps may take.
+    random_state : None, int, Generator or RandomState
+        Seed of the start.
+    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
+        How M is held.
+
+    Attributes
+    ----------
+    labels_ : ndarray of int of shape (n_samples,)
+        Cluster of each item, from 0 to n_clusters - 1, numbered by first appearance.
+    tree_ : symrelu.linkage.Tree
+        All merges. ``tree_.cut(k)`` gives k clusters without another fit, ``tree_.to_scipy()`` the matrix that
+        ``scipy.cluster.hierarchy.dendrogram`` draws.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The factor U.
+    signature_ : ndarray of shape (n_components,)
+        Signs of its columns.
+    reconstruction_err_ : float
+        ||M - max(0, X)||_F over the observed entries.
+    relative_error_ : float
+        The same divided by ||M||_F.
+    n_iter_ : int
+        Number of steps.
+    converged_ : bool
+        Whether a stopping test was met.
+    stop_reason_ : str
+        Why the fit stopped.
+    history_ : History
+        What happened at each iteration.
+    solution_ : Solution
+        The whole outcome of the fit.
+    latest_record_ : Record
+        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+    node_names_ : ndarray of object of shape (n_samples,)
+        Names of the items, where the input has some: a graph of networkx or igraph, an AnnData, a labelled
+        frame.
+    affinity_matrix_ : csr_array of shape (n_samples, n_samples)
+        The graph, with ``affinity="self_tuning"``.
+    n_features_in_ : int
+        Number of columns seen by ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, where they have some.
+
+    See Also
+    --------
+    SymReLU : The factor as an embedding.
+
+    Notes
+    -----
+    Average linkage uses X, not distances between rows of U: with a negative column, or where many entries of X
+    are far below zero, rows that are far apart can belong together. So k-means on U is not offered.
+
+    Clusters between which no entry of X is positive merge last, by the mean of X.
+
+    Examples
+    --------
+    >>> from symrelu import metrics
+    >>> from symrelu.datasets import load_digits_graph
+    >>> from symrelu.estimators.clustering import SymReLUClustering
+    >>> M, digits = load_digits_graph()
+    >>> labels = SymReLUClustering(n_clusters=10, max_iter=30, random_state=0).fit_predict(M)
+    >>> metrics.clustering_accuracy(digits, labels) > 0.8
+    True
+    """
+
+    _usual_ends = (Status.MAX_ITER,)
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        n_negative: int | str = 1,
+        diagonal: str = "ignore",
+        affinity: str = "precomputed",
+        solver: Any = "lbfgs",
+        alpha: float = 0.0,
+        zero_weight: float = 1.0,
+        init: Any = "spectral",
+        tol: float = 1e-4,
+        gtol: float = 1e-7,
+        ftol: float = 1e-8,
+        max_iter: int = 120,
+        max_time: float | None = None,
+        random_state: Any = None,
+        backend: str = "auto",
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.n_negative = n_negative
+        self.diagonal = diagonal
+        self.affinity = affinity
+        self.solver = solver
+        self.alpha = alpha
+        self.zero_weight = zero_weight
+        self.init = init
+        self.tol = tol
+        self.gtol = gtol
+        self.ftol = ftol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.backend = backend
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLUClustering:
+        """Fit the factor and cluster the items.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_samples), or a graph
+            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads. With
+            ``affinity="self_tuning"``, samples of shape (n_samples, n_features).
+        y : None
+            Ignored.
+        mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
+            True where a similarity is unknown.
+
+        Returns
+        -------
+        self : SymReLUClustering
+        """
+        del y
+        M = self._similarity(X)
+        n = M.shape[0]
+        if n == 1:
+            raise ValueError("X must have at least 2 items, got 1 sample: there is nothing to cluster.")
+        check_integer("n_clusters", self.n_clusters, 1, n, note=" (the number of items)")
+        rank = self._rank(n)
+        settings = self.get_params(deep=False)
+        for name in ("n_clusters", "n_components", "affinity"):
+            del settings[name]
+        settings["n_negative"] = self._n_negative(rank)
+        self._decompose(M, rank, mask=mask, **settings)
+        self.tree_ = average_linkage_of_factor(self.embedding_, self.signature_)
+        self.labels_ = self.tree_.cut(self.n_clusters)
+        return self
+
+    def _rank(self, n: int) -> int:
+        """Return the number of columns: with one cluster too, there is room for the negative ones."""
+        if self.n_components is not None:
+            return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
+        return min(n, self.n_clusters + int(self.n_clusters == 1))
+
+    def _n_negative(self, rank: int) -> Any:
+        if isinstance(self.n_negative, str):
+            return self.n_negative  # decompose knows the word
+        return min(check_integer("n_negative", self.n_negative, 0), rank - 1)

@@ -1,0 +1,270 @@
+"""SymReLUClustering: scikit-learn's contract, the linkage of its own X, and clusters that are right."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.base import clone
+from sklearn.cluster import SpectralClustering
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from symrelu import AAPB, decompose
+from symrelu.datasets import load_digits_graph
+from symrelu.estimators.clustering import SymReLUClustering
+from symrelu.graphs import self_tuning_graph
+from symrelu.metrics import clustering_accuracy
+
+BLOBS, BLOB = make_blobs(n_samples=60, centers=3, n_features=4, random_state=0)
+CHECKED = [SymReLUClustering(max_iter=30), SymReLUClustering(affinity="self_tuning", max_iter=30)]
+SAMPLES_ONLY = "it passes samples of shape (50, 2) to every clusterer, those of precomputed similarities too"
+
+
+def expected_failed_checks(estimator):
+    """scikit-learn's own clusterers fail this one too with affinity or metric "precomputed"."""
+    return {"check_clustering": SAMPLES_ONLY} if estimator.affinity == "precomputed" else {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failed_checks)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def M():
+    return self_tuning_graph(BLOBS)
+
+
+def test_blobs_as_a_graph_and_as_samples(M):
+    """What scikit-learn's check_clustering asks for, of both affinities."""
+    clustering = SymReLUClustering(3, random_state=0)
+    labels = clustering.fit_predict(M)
+    assert adjusted_rand_score(BLOB, labels) > 0.9
+    assert labels.dtype == np.int64
+    assert_array_equal(labels, clustering.labels_)
+    samples = SymReLUClustering(3, affinity="self_tuning", random_state=0).fit(BLOBS)
+    assert_array_equal(samples.labels_, labels)
+    assert abs(samples.affinity_matrix_ - M).max() == 0
+
+
+def test_labels_are_the_average_linkage_of_max_0_x(M):
+    model = SymReLUClustering(5, n_components=4, random_state=0, max_iter=10).fit(M)
+    X = (model.embedding_ * model.signature_) @ model.embedding_.T
+    S = np.maximum(0, (X + X.T) / 2)
+    np.fill_diagonal(S, 0)
+    distances = S.max() - S
+    np.fill_diagonal(distances, 0)
+    Z = linkage(squareform(distances, checks=False), "average")
+    assert adjusted_rand_score(fcluster(Z, 5, "maxclust"), model.labels_) == 1
+    assert_array_equal(np.unique(model.labels_), np.arange(5))
+    assert_array_equal(model.tree_.cut(5), model.labels_)
+    assert adjusted_rand_score(fcluster(Z, 9, "maxclust"), model.tree_.cut(9)) == 1
+
+
+def test_digits_are_found_better_than_by_spectral_clustering():
+    M, digits = load_digits_graph()
+    labels = SymReLUClustering(10, random_state=0).fit_predict(M)
+    spectral = SpectralClustering(10, affinity="precomputed", assign_labels="cluster_qr", random_state=0)
+    theirs = spectral.fit_predict(sparse.csr_matrix(M))
+    assert normalized_mutual_info_score(digits, labels) > normalized_mutual_info_score(digits, theirs) + 0.02
+    assert clustering_accuracy(digits, labels) > clustering_accuracy(digits, theirs) + 0.04
+
+
+def test_every_parameter_reaches_decompose(monkeypatch, M):
+    received = {}
+
+    def spy(matrix, rank, **settings):
+        received.update(settings, rank=rank)
+        return decompose(matrix, rank, random_state=0, max_iter=1)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    values = {
+        "n_components": 4,
+        "n_negative": 2,
+        "diagonal": "fit",
+        "solver": AAPB(step_size=2),
+        "alpha": 0.5,
+        "zero_weight": 0.5,
+        "init": "imputed",
+        "tol": 1e-3,
+        "gtol": 1e-5,
+        "ftol": 1e-7,
+        "max_iter": 11,
+        "max_time": 7.0,
+        "random_state": 4,
+        "backend": "dense",
+    }
+    mask = np.zeros((60, 60), dtype=bool)
+    SymReLUClustering(3, **values).fit(M, mask=mask)
+    values["rank"] = values.pop("n_components")
+    assert {name: received[name] for name in (*values, "mask")} == {**values, "mask": mask}
+    assert set(SymReLUClustering().get_params()) == {*values, "n_clusters", "n_components", "affinity"} - {
+        "rank"
+    }
+
+
+def test_defaults_that_are_not_its_own_are_those_of_decompose():
+    function = inspect.signature(decompose).parameters
+    own = {"n_negative": 1, "diagonal": "ignore", "init": "spectral", "max_iter": 120}
+    for name, value in SymReLUClustering().get_params().items():
+        if name in function:
+            assert value == own.get(name, function[name].default), name
+
+
+@pytest.mark.parametrize(
+    ("settings", "rank", "n_negative"),
+    [
+        ({"n_clusters": 5}, 5, 1),
+        ({"n_clusters": 1}, 2, 1),
+        ({"n_clusters": 60}, 60, 1),
+        ({"n_clusters": 3, "n_components": 7}, 7, 1),
+        ({"n_clusters": 3, "n_components": 1}, 1, 0),
+        ({"n_clusters": 3, "n_negative": 9}, 3, 2),
+        ({"n_clusters": 3, "n_negative": 0}, 3, 0),
+        ({"n_clusters": 4, "n_negative": np.int64(2)}, 4, 2),
+    ],
+)
+def test_rank_and_signs(M, settings, rank, n_negative):
+    model = SymReLUClustering(**settings, random_state=0, max_iter=2).fit(M)
+    assert model.embedding_.shape == (60, rank)
+    assert np.sum(model.signature_ < 0) == n_negative
+    assert_array_equal(np.unique(model.labels_), np.arange(settings["n_clusters"]))
+
+
+def test_signs_chosen_by_the_data(M):
+    model = SymReLUClustering(3, n_negative="auto", random_state=0).fit(M)
+    assert_array_equal(
+        model.signature_, decompose(M, 3, n_negative="auto", random_state=0, max_iter=1).signature
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("as_many", [False, True])
+def test_few_items(n, as_many):
+    labels = SymReLUClustering(n if as_many else 1, random_state=0).fit_predict(np.ones((n, n)))
+    assert_array_equal(labels, np.arange(n) if as_many else np.zeros(n))
+
+
+def test_more_components_than_clusters():
+    """Four cliques that nothing joins, and two items that nothing joins to anyone."""
+    M = sparse.block_diag([np.ones((5, 5))] * 4 + [np.zeros((2, 2))], format="csr")
+    model = SymReLUClustering(3, n_components=6, random_state=0).fit(M)
+    assert_array_equal(np.unique(model.labels_), [0, 1, 2])
+    for clique in np.arange(20).reshape(4, 5):
+        assert len(set(model.labels_[clique])) == 1
+    assert len(set(model.tree_.cut(6)[:20])) == 4
+
+
+def test_reaching_max_iter_is_normal_but_running_out_of_time_is_told(M):
+    model = SymReLUClustering(3, random_state=0, max_iter=2, tol=0).fit(M)  # a warning would be an error here
+    assert model.stop_reason_ == "max_iter was reached"
+    assert not model.converged_
+    with pytest.warns(ConvergenceWarning, match="SymReLUClustering stopped before convergence: max_time"):
+        SymReLUClustering(3, random_state=0, max_time=1e-9, tol=0).fit(M)
+
+
+def test_attributes_are_the_solution(M):
+    model = SymReLUClustering(3, random_state=0, max_iter=20).fit(M)
+    solution = decompose(M, 3, n_negative=1, diagonal="ignore", init="spectral", random_state=0, max_iter=20)
+    assert_array_equal(model.embedding_, solution.U)
+    assert model.n_iter_ == solution.n_iter
+    assert model.relative_error_ == solution.relative_error
+    assert model.n_features_in_ == 60
+
+
+@pytest.mark.parametrize(
+    "kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csr_array.toarray]
+)
+def test_kinds_of_input(M, kind):
+    expected = SymReLUClustering(3, random_state=0).fit_predict(M)
+    assert_array_equal(SymReLUClustering(3, random_state=0).fit_predict(kind(M)), expected)
+
+
+def test_float32_stays(M):
+    model = SymReLUClustering(3, random_state=0, max_iter=20).fit(M.astype(np.float32))
+    assert model.embedding_.dtype == np.float32
+    assert adjusted_rand_score(BLOB, model.labels_) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_scale_does_not_matter(M, scale):
+    expected = SymReLUClustering(4, random_state=0).fit_predict(M)
+    assert_array_equal(SymReLUClustering(4, random_state=0).fit_predict(scale * M), expected)
+
+
+def test_hidden_pairs_may_have_any_value(M):
+    mask = np.zeros((60, 60), dtype=bool)
+    mask[:5, -5:] = mask[-5:, :5] = True
+    wrong = M.toarray()
+    wrong[mask] = 100.0
+    model = SymReLUClustering(3, random_state=0)
+    assert_array_equal(model.fit_predict(wrong, mask=mask), clone(model).fit_predict(M.toarray(), mask=mask))
+
+
+def test_clone_pickle_and_pipeline(M):
+    model = SymReLUClustering(3, solver=AAPB(step_size=5), affinity="self_tuning", random_state=0, max_iter=20)
+    copy = clone(model)
+    assert repr(copy) == repr(model)
+    labels = make_pipeline(StandardScaler(), model).fit_predict(BLOBS)
+    restored = pickle.loads(pickle.dumps(model))
+    assert_array_equal(restored.labels_, labels)
+    assert_array_equal(restored.tree_.cut(7), model.tree_.cut(7))
+    assert_array_equal(copy.fit_predict(StandardScaler().fit_transform(BLOBS)), labels)
+
+
+def test_the_same_seed_gives_the_same_tree(M):
+    first, second = (SymReLUClustering(3, random_state=3).fit(M).tree_ for _ in range(2))
+    assert_array_equal(first.children, second.children)
+    assert_allclose(first.similarity, second.similarity, rtol=0)
+
+
+def test_a_networkx_graph():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.barbell_graph(8, 0)
+    labels = SymReLUClustering(2, random_state=0).fit_predict(graph)
+    assert_array_equal(labels, np.repeat([0, 1], 8))
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        (
+            {"n_clusters": 0},
+            ValueError,
+            r"n_clusters must be an integer from 1 to 60 \(the number of items\), got 0",
+        ),
+        ({"n_clusters": 61}, ValueError, r"n_clusters must be an integer from 1 to 60 .*got 61"),
+        ({"n_clusters": 2.0}, TypeError, "n_clusters must be an integer from 1 to 60"),
+        ({"n_components": 0}, ValueError, "n_components must be an integer from 1 to 60 .* or None, got 0"),
+        ({"n_components": 61}, ValueError, "n_components must be an integer from 1 to 60 .* or None, got 61"),
+        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0, got -1"),
+        ({"n_negative": "few"}, ValueError, "n_negative must be 'auto' or an integer, got 'few'"),
+        ({"n_negative": 1.5}, TypeError, "n_negative must be an integer of at least 0"),
+        ({"affinity": "rbf"}, ValueError, "affinity must be one of 'precomputed', 'self_tuning', got 'rbf'"),
+        ({"solver": "newton"}, ValueError, "solver must be one of"),
+    ],
+)
+def test_bad_settings(M, settings, error, message):
+    with pytest.raises(error, match=message):
+        SymReLUClustering(**settings).fit(M)
+
+
+def test_one_item_is_refused():
+    with pytest.raises(
+        ValueError, match="X must have at least 2 items, got 1 sample: there is nothing to cluster"
+    ):
+        SymReLUClustering(1).fit([[1.0]])
+
+
+def test_kmeans_on_the_factor_is_not_offered():
+    with pytest.raises(TypeError, match="assign_labels"):
+        SymReLUClustering(assign_labels="kmeans")
