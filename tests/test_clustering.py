@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
-from sklearn.datasets import make_blobs
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
@@ -54,6 +55,14 @@ def test_blobs_as_a_graph_and_as_samples(M):
     samples = SymReLUClustering(3, affinity="self_tuning", random_state=0).fit(BLOBS)
     assert_array_equal(samples.labels_, labels)
     assert abs(samples.affinity_matrix_ - M).max() == 0
+
+
+@pytest.mark.parametrize("shape", [make_moons, partial(make_circles, factor=0.5)])
+def test_two_clusters_that_are_not_round(shape):
+    """A factor of as many columns as clusters loses them."""
+    samples, halves = shape(200, noise=0.04, random_state=0)
+    labels = SymReLUClustering(2, affinity="self_tuning", random_state=0).fit_predict(samples)
+    assert adjusted_rand_score(halves, labels) == 1
 
 
 def test_labels_are_the_average_linkage_of_max_0_x(M):
@@ -123,14 +132,15 @@ def test_defaults_that_are_not_its_own_are_those_of_decompose():
 @pytest.mark.parametrize(
     ("settings", "rank", "n_negative"),
     [
-        ({"n_clusters": 5}, 5, 1),
-        ({"n_clusters": 1}, 2, 1),
+        ({"n_clusters": 12}, 12, 1),
+        ({"n_clusters": 5}, 10, 1),
+        ({"n_clusters": 1}, 10, 1),
         ({"n_clusters": 60}, 60, 1),
         ({"n_clusters": 3, "n_components": 7}, 7, 1),
         ({"n_clusters": 3, "n_components": 1}, 1, 0),
-        ({"n_clusters": 3, "n_negative": 9}, 3, 2),
-        ({"n_clusters": 3, "n_negative": 0}, 3, 0),
-        ({"n_clusters": 4, "n_negative": np.int64(2)}, 4, 2),
+        ({"n_clusters": 3, "n_negative": 99}, 10, 9),
+        ({"n_clusters": 3, "n_negative": 0}, 10, 0),
+        ({"n_clusters": 4, "n_negative": np.int64(2)}, 10, 2),
     ],
 )
 def test_rank_and_signs(M, settings, rank, n_negative):
@@ -140,10 +150,15 @@ def test_rank_and_signs(M, settings, rank, n_negative):
     assert_array_equal(np.unique(model.labels_), np.arange(settings["n_clusters"]))
 
 
+def test_the_number_of_columns_has_a_limit():
+    model = SymReLUClustering(105, random_state=0, max_iter=1).fit(np.ones((110, 110)))
+    assert model.embedding_.shape == (110, 100)
+
+
 def test_signs_chosen_by_the_data(M):
     model = SymReLUClustering(3, n_negative="auto", random_state=0).fit(M)
     assert_array_equal(
-        model.signature_, decompose(M, 3, n_negative="auto", random_state=0, max_iter=1).signature
+        model.signature_, decompose(M, 10, n_negative="auto", random_state=0, max_iter=1).signature
     )
 
 
@@ -174,7 +189,7 @@ def test_reaching_max_iter_is_normal_but_running_out_of_time_is_told(M):
 
 def test_attributes_are_the_solution(M):
     model = SymReLUClustering(3, random_state=0, max_iter=20).fit(M)
-    solution = decompose(M, 3, n_negative=1, diagonal="ignore", init="spectral", random_state=0, max_iter=20)
+    solution = decompose(M, 10, n_negative=1, diagonal="ignore", init="spectral", random_state=0, max_iter=20)
     assert_array_equal(model.embedding_, solution.U)
     assert model.n_iter_ == solution.n_iter
     assert model.relative_error_ == solution.relative_error

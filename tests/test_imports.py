@@ -70,6 +70,7 @@ ALLOWED = {
         "graphs",
         "linkage",
         "loop",
+        "operators",
         "queries",
         "selection",
         "solution",

@@ -5,6 +5,7 @@ import itertools
 import pickle
 import tracemalloc
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -21,6 +22,7 @@ from symrelu import SymReLU, decompose
 from symrelu.datasets import load_digits_graph
 from symrelu.estimators.links import LinkPredictor
 
+NOT_OF_DECOMPOSE = ("n_components", "degree_regularization", "n_init", "n_jobs")
 MODEL = {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "diagonal": "ignore"}
 
 
@@ -45,7 +47,7 @@ def formula(B, mask=None, tau=1.0, rank=5, **settings):
     degree = links.sum(axis=1)
     degree = degree + tau * degree.mean()
     N = links / np.sqrt(np.outer(degree, degree))
-    solution = decompose(N, rank, mask=mask, **{**MODEL, "max_iter": 70, "init": "random", **settings})
+    solution = decompose(N, rank, mask=mask, **{**MODEL, "max_iter": 20, "init": "random", **settings})
     X = (solution.U * solution.signature) @ solution.U.T
     return X * np.sqrt(np.outer(degree, degree))
 
@@ -71,9 +73,86 @@ def test_scores_are_the_formula(kind, masked):
     B = weighted_graph()
     mask = None if masked is None else small_mask(len(B))
     expected = formula(B, mask, random_state=0)
-    predictor = LinkPredictor(5, random_state=0).fit(kind(B), mask=None if mask is None else masked(mask))
+    predictor = LinkPredictor(5, n_init=1, random_state=0)
+    predictor.fit(kind(B), mask=None if mask is None else masked(mask))
     assert_allclose(all_scores(predictor), expected, rtol=1e-7, atol=1e-9)
     assert_allclose(predictor.reconstruct([3, 0]), np.maximum(0, expected)[[3, 0]], rtol=1e-7, atol=1e-9)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The solutions of decompose that a predictor asked for."""
+    solutions = []
+
+    def spy(*arguments, **settings):
+        solutions.append(decompose(*arguments, **settings))
+        return solutions[-1]
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    return solutions
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_the_mean_of_several_fits(made, kind, dtype):
+    B, mask = weighted_graph().astype(dtype), small_mask(30)
+    predictor = LinkPredictor(4, n_init=3, random_state=0).fit(kind(B), mask=mask)
+    assert len(made) == 3
+    X = np.mean([(fit.U * fit.signature) @ fit.U.T for fit in made], axis=0)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    expected = X * np.outer(predictor.root_degrees_, predictor.root_degrees_)
+    assert_allclose(all_scores(predictor), expected, atol=tolerance)
+    assert predictor.embedding_.dtype == dtype
+    assert predictor.embedding_.shape == (30, 12)
+    assert_array_equal(predictor.signature_, [1] * 9 + [-1] * 3)
+    # What is told of the mean are numbers of the mean.
+    N = np.where(mask | np.eye(30, dtype=bool), 0, B) / np.outer(
+        predictor.root_degrees_, predictor.root_degrees_
+    )
+    observed = ~(mask | np.eye(30, dtype=bool))
+    error = np.linalg.norm((N - np.maximum(0, X)) * observed)
+    assert_allclose(predictor.reconstruction_err_, error, rtol=1e-5)
+    assert_allclose(predictor.relative_error_, error / np.linalg.norm(N), rtol=1e-5)
+    losses = np.where(N > 0, (N - X) ** 2, 0.1 * np.maximum(0, X) ** 2) * observed
+    objective = losses.sum() / 2 + 0.1 * np.sum(predictor.embedding_**2)
+    assert_allclose(predictor.solution_.objective, objective, rtol=1e-5)
+    assert predictor.n_iter_ == max(fit.n_iter for fit in made)
+    assert predictor.solution_.n_evaluations == sum(fit.n_evaluations for fit in made) + 3
+
+
+def test_the_seeds_of_the_fits_differ_and_repeat(made):
+    B = weighted_graph()
+    for random_state in (7, 7, np.random.RandomState(7), np.random.default_rng(7), None):
+        LinkPredictor(3, n_init=2, random_state=random_state).fit(B)
+    starts = [fit.history.objective[0] for fit in made]
+    assert starts[:2] == starts[2:4]
+    assert len(set(starts)) == 8
+
+
+def test_fits_in_parallel():
+    B = sparse.csr_array(weighted_graph())
+    with joblib.parallel_config(backend="threading"):
+        one, two = (LinkPredictor(3, n_init=4, n_jobs=jobs, random_state=0).fit(B) for jobs in (1, 2))
+    assert_array_equal(one.embedding_, two.embedding_)
+
+
+def test_the_worst_end_of_several_is_told(monkeypatch):
+    ends = [{}, {"max_time": 1e-9}, {"max_iter": 1}]
+
+    def spy(*arguments, **settings):
+        return decompose(*arguments, **{**settings, "gtol": 0.1, **ends.pop(0)})
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    with pytest.warns(ConvergenceWarning, match="max_time was reached"):
+        predictor = LinkPredictor(3, n_init=3, random_state=0).fit(weighted_graph())
+    assert predictor.stop_reason_ == "max_time was reached"
+    assert not predictor.converged_
+
+
+def test_several_fits_that_converge():
+    predictor = LinkPredictor(3, n_init=2, max_iter=500, gtol=1e-3, random_state=0).fit(weighted_graph())
+    assert predictor.converged_
+    assert predictor.stop_reason_ == "the gradient fell below gtol"
 
 
 def test_every_setting_counts():
@@ -92,12 +171,13 @@ def test_every_setting_counts():
         "random_state": 3,
         "backend": "reference",
     }
-    predictor = LinkPredictor(4, degree_regularization=0.3, **settings).fit(B)
+    predictor = LinkPredictor(4, degree_regularization=0.3, n_init=1, **settings).fit(B)
     assert_allclose(all_scores(predictor), formula(B, tau=0.3, rank=4, **settings), rtol=1e-9, atol=1e-12)
-    assert set(predictor.get_params()) == {*settings, "n_components", "degree_regularization"}
+    assert set(predictor.get_params()) == {*settings, *NOT_OF_DECOMPOSE}
 
 
-def test_settings_go_by_their_names(monkeypatch):
+@pytest.mark.parametrize("n_init", [1, 2])
+def test_settings_go_by_their_names(monkeypatch, n_init):
     """Those that change little in one fit are seen on their way to decompose."""
     received = {}
 
@@ -106,19 +186,17 @@ def test_settings_go_by_their_names(monkeypatch):
         return decompose(N, rank, alpha=0.2, diagonal="ignore", max_iter=1, random_state=0)
 
     monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
-    LinkPredictor(7, tol=0.1, gtol=0.2, ftol=0.3, max_iter=4, max_time=5.0, backend="sparse").fit(
-        weighted_graph()
-    )
-    shared = set(inspect.signature(LinkPredictor).parameters) - {"n_components", "degree_regularization"}
+    settings = {"tol": 0.1, "gtol": 0.2, "ftol": 0.3, "max_iter": 4, "max_time": 5.0, "backend": "sparse"}
+    LinkPredictor(7, n_init=n_init, **settings).fit(weighted_graph())
+    shared = set(inspect.signature(LinkPredictor).parameters) - set(NOT_OF_DECOMPOSE)
     assert shared <= set(received)
-    expected = {"rank": 7, "tol": 0.1, "gtol": 0.2, "ftol": 0.3, "max_iter": 4, "max_time": 5.0}
+    expected = {**settings, "rank": 7, "diagonal": "ignore", "mask": None}
     assert {name: received[name] for name in expected} == expected
-    assert (received["backend"], received["diagonal"], received["mask"]) == ("sparse", "ignore", None)
 
 
 def test_attributes():
     B = weighted_graph()
-    predictor = LinkPredictor(5, random_state=0).fit(sparse.csr_array(B))
+    predictor = LinkPredictor(5, n_init=1, random_state=0).fit(sparse.csr_array(B))
     links = B - np.diag(np.diag(B))
     degree = links.sum(axis=1)
     assert_allclose(predictor.root_degrees_**2, degree + degree.mean())
@@ -187,8 +265,8 @@ def test_scores_follow_a_permutation():
     order = np.random.default_rng(1).permutation(len(B))
     U0 = np.random.default_rng(2).uniform(size=(len(B), 3))
     settings = {"max_iter": 3000, "gtol": 1e-9, "ftol": 0.0}
-    predictor = LinkPredictor(3, init=U0, **settings).fit(B)
-    permuted = LinkPredictor(3, init=U0[order], **settings).fit(B[np.ix_(order, order)])
+    predictor = LinkPredictor(3, init=U0, n_init=1, **settings).fit(B)
+    permuted = LinkPredictor(3, init=U0[order], n_init=1, **settings).fit(B[np.ix_(order, order)])
     assert predictor.converged_
     assert permuted.converged_
     assert_allclose(all_scores(permuted), all_scores(predictor)[np.ix_(order, order)], rtol=1e-5, atol=1e-6)
@@ -372,9 +450,11 @@ class AskForLinks:
 def test_callbacks_can_ask_at_each_step():
     B, callback = weighted_graph(), AskForLinks()
     with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
-        LinkPredictor(5, random_state=0).set_callbacks(callback).fit(B)
+        LinkPredictor(5, n_init=1, random_state=0).set_callbacks(callback).fit(B)
     for steps, (pairs, scores) in enumerate(callback.answers, start=1):
-        expected_pairs, expected = LinkPredictor(5, random_state=0, max_iter=steps).fit(B).top_links(4)
+        expected_pairs, expected = (
+            LinkPredictor(5, n_init=1, random_state=0, max_iter=steps).fit(B).top_links(4)
+        )
         assert_array_equal(pairs, expected_pairs)
         assert_allclose(scores, expected)
     assert len(callback.answers) == 3
@@ -394,16 +474,16 @@ def test_other_limits_warn():
 
 def test_small_graphs_get_narrow_factors():
     path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
-    predictor = LinkPredictor(random_state=0).fit(path)
+    predictor = LinkPredictor(n_init=1, random_state=0).fit(path)
     assert predictor.embedding_.shape == (4, 4)
     assert_array_equal(predictor.signature_, [1, 1, 1, -1])
-    assert_array_equal(LinkPredictor(1, random_state=0).fit(path).signature_, [1])
-    assert LinkPredictor(random_state=0).fit(np.ones((2, 2))).embedding_.shape == (2, 2)
+    assert_array_equal(LinkPredictor(1, n_init=1, random_state=0).fit(path).signature_, [1])
+    assert LinkPredictor(random_state=0).fit(np.ones((2, 2))).embedding_.shape == (2, 10)
 
 
 def test_automatic_signs():
     B = weighted_graph()
-    predictor = LinkPredictor(6, n_negative="auto", random_state=0).fit(B)
+    predictor = LinkPredictor(6, n_negative="auto", n_init=1, random_state=0).fit(B)
     assert_allclose(
         all_scores(predictor), formula(B, rank=6, n_negative="auto", random_state=0), rtol=1e-7, atol=1e-9
     )
@@ -464,6 +544,8 @@ def test_common_defaults_are_those_of_symrelu():
         ({"zero_weight": 0.0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"solver": "newton"}, ValueError, "solver must be one of"),
+        ({"n_init": 0}, ValueError, "n_init must be an integer of at least 1, got 0"),
+        ({"init": np.ones((30, 16))}, ValueError, "n_init > 1 needs starts that differ"),
     ],
 )
 def test_bad_settings(settings, error, message):

@@ -124,6 +124,9 @@ def test_large_graphs_need_no_square_memory():
     tracemalloc.stop()
     assert peak < 100e6, "n x n bits would be 5e9 bytes"
     assert len(split.i) > 200_000
+    assert (split.i < split.j).all()
+    assert_array_equal(np.asarray(graph[split.i, split.j]).ravel(), split.truth)
+    assert np.unique(split.i).max() > n - 5000, "up to the last rows"
     assert split.weight[-1] > 9e4, "a hidden zero stands for many"
 
 

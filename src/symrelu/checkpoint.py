@@ -194,6 +194,10 @@ def restored(example: State, values: Mapping[str, Any]) -> State:
         Made by the same solver for the same problem.
     values : dict
         The saved fields.
+
+    Returns
+    -------
+    state : State
     """
     expected = {field.name: getattr(example, field.name) for field in fields(example)}
     if set(values) != set(expected):

@@ -40,7 +40,7 @@ class Queries:
         i, j = np.broadcast_arrays(_check_items("i", i, len(left)), _check_items("j", j, len(left)))
         scores = np.empty(i.size, left.dtype)
         rows, columns = i.ravel(), j.ravel()
-        for batch in _batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
+        for batch in batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
             scores[batch] = np.einsum("kr,kr->k", left[rows[batch]], right[columns[batch]])
         return scores.reshape(i.shape)
 
@@ -80,21 +80,21 @@ class Queries:
         n = len(left)
         nodes = _check_items("nodes", nodes, n)
         check_integer("k", k, 1)
-        excluded = None if exclude is None else _check_exclude(exclude, n)
+        excluded = None if exclude is None else check_exclude(exclude, n)
         items = np.full((len(nodes), k), NOBODY, np.int64)
         scores = np.full((len(nodes), k), -np.inf, left.dtype)
-        for batch in _batches(len(nodes), n * left.dtype.itemsize):
+        for batch in batches(len(nodes), n * left.dtype.itemsize):
             block = left[nodes[batch]] @ right.T
             block[np.arange(len(block)), nodes[batch]] = -np.inf
             if excluded is not None:
                 block[excluded[nodes[batch]].nonzero()] = -np.inf
             for row, values in enumerate(block, start=batch.start):
-                best = _largest(values, k)
+                best = largest(values, k)
                 items[row, : len(best)], scores[row, : len(best)] = best, values[best]
         return items, scores
 
 
-def _largest(values: np.ndarray, k: int) -> np.ndarray:
+def largest(values: np.ndarray, k: int) -> np.ndarray:
     """Return where the k largest numbers above minus infinity are, falling, equal ones by place."""
     if k < len(values):
         threshold = np.partition(values, -k)[-k]
@@ -105,7 +105,7 @@ def _largest(values: np.ndarray, k: int) -> np.ndarray:
     return places[np.argsort(-values[places], kind="stable")][:k]
 
 
-def _batches(count: int, bytes_each: int) -> Iterator[slice]:
+def batches(count: int, bytes_each: int) -> Iterator[slice]:
     """Return slices of ``count`` that fit into scikit-learn's working memory."""
     available = sklearn.get_config()["working_memory"] * 2**20
     return gen_batches(count, max(1, int(available // bytes_each))) if count else iter(())
@@ -122,7 +122,8 @@ def _check_items(name: str, items: Any, n: int) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _check_exclude(exclude: Any, n: int) -> Any:
+def check_exclude(exclude: Any, n: int) -> Any:
+    """Return the pairs to leave out as a csr_array."""
     matrix = sparse.csr_array(exclude)
     if matrix.shape != (n, n):
         raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")

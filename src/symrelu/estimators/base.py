@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     def _similarity(self, X: Any) -> Any:
         """Return the similarity matrix that X is, or that is made of it."""
         check_choice("affinity", self.affinity, AFFINITIES)
+        for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if self.affinity == "precomputed":
             X = self._without_names(X)
             return validate_data(
@@ -68,7 +71,6 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return X as a matrix and keep the names of its nodes, where it has some."""
         reject_masked_arrays(X, "X")
         matrix, names = as_similarity(X)
-        self.__dict__.pop("node_names_", None)
         if names is not None:
             self.node_names_ = names
         if names is None or not isinstance(names[0], str) or not hasattr(X, "columns"):
@@ -80,13 +82,13 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit."""
         n_init = check_integer("n_init", self.n_init, 1)
         if self.warm_start and hasattr(self, "embedding_"):
-            settings["init"] = self._continued(M.shape[0], rank)
+            settings["init"], n_init = self._continued(M.shape[0], rank), 1
         told = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
         tasks = StepTasks(self, M, settings["max_iter"], told)
         if n_init == 1:
             solution = decompose(M, rank, callback=tasks.step if self._has_callbacks() else None, **settings)
         else:
-            solution = self._best_of(n_init, M, rank, settings)
+            solution = self._joined(self._several(n_init, M, rank, settings), M, settings)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
         tasks.end()
@@ -108,22 +110,34 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             )
         return self.embedding_
 
-    def _best_of(self, n_init: int, M: Any, rank: int, settings: dict[str, Any]) -> Solution:
-        """Return the fit of lowest objective among several seeds."""
+    def _several(self, n_init: int, M: Any, rank: int, settings: dict[str, Any]) -> list[Solution]:
+        """Return fits from several seeds; fewer if Ctrl-C ended one of them."""
         if not isinstance(settings["init"], str):
             raise ValueError("n_init > 1 needs starts that differ: pass the name of one as init, not an array.")
         if settings.get("checkpoint") is not None:
             raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
+        settings = dict(settings)
         random_state = settings.pop("random_state")
         # An integer is the seed of the first fit. A generator gives the seeds of all (a RandomState has no
         # integers()).
         seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
         drawn = random_generator(random_state, _STREAM).random(n_init - len(seeds))
         seeds += (2**31 * drawn).astype(np.int64).tolist()
-        fits = Parallel(n_jobs=self.n_jobs)(
+        fits = []
+        for fit in Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(decompose)(M, rank, random_state=seed, **settings) for seed in seeds
-        )
-        return min(fits, key=lambda solution: solution.objective)
+        ):
+            fits.append(fit)
+            if fit.status is Status.INTERRUPTED:
+                break
+        return fits
+
+    def _joined(self, fits: list[Solution], M: Any, settings: dict[str, Any]) -> Solution:
+        """Return what is made of several fits: the one of lowest objective."""
+        del M, settings  # for estimators that make something else of them
+        best = min(fits, key=lambda fit: fit.objective)
+        interrupted = fits[-1].status is Status.INTERRUPTED
+        return replace(best, status=Status.INTERRUPTED) if interrupted else best
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))

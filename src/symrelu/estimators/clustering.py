@@ -12,6 +12,10 @@ from symrelu.linkage import average_linkage_of_factor
 from symrelu.solution import Status
 from symrelu.validation import check_integer
 
+# Two moons need more columns than clusters; from 10 on, more change little. And 100 classes needed 30.
+FEWEST_COLUMNS = 10
+MOST_COLUMNS = 100
+
 
 class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     """Cluster the items of a similarity matrix M by average linkage under its model max(0, X).
@@ -24,7 +28,8 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     n_clusters : int, default=8
         Number of clusters.
     n_components : int, optional
-        Number of columns of the factor; by default as many as clusters, and at least two.
+        Number of columns of the factor. By default as many as clusters, but from 10 to 100, and no more than
+        items.
     n_negative : int or "auto", default=1
         How many columns enter X with a minus sign; one column always stays positive. "auto" lets the data
         choose.
@@ -191,10 +196,9 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         return self
 
     def _rank(self, n: int) -> int:
-        """Return the number of columns: with one cluster too, there is room for the negative ones."""
         if self.n_components is not None:
             return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
-        return min(n, self.n_clusters + int(self.n_clusters == 1))
+        return min(n, max(FEWEST_COLUMNS, min(self.n_clusters, MOST_COLUMNS)))
 
     def _n_negative(self, rank: int) -> Any:
         if isinstance(self.n_negative, str):

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.graphs.adapters import from_torch, is_tensor
 from symrelu.queries import Queries
 from symrelu.selection import SETTINGS, select_rank
-from symrelu.validation import check_choice, check_integer, reject_masked_arrays
+from symrelu.validation import check_choice, check_integer, reject_foreign_objects
 
 
 class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
@@ -60,7 +61,8 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
     n_jobs : int, optional
         How many of them run at a time, as everywhere in scikit-learn.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the factor of the last ``fit``, if there was one.
+        Whether ``fit`` goes on from the factor of the last ``fit``, if there was one (once, whatever
+        ``n_init`` says).
     checkpoint : str, path-like or Checkpoint, optional
         A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
         it.
@@ -287,6 +289,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
             mask=mask,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
+            scoring="error" if self.zero_weight == 1 else "auc",  # weighted fits do not seek a low error
             **passed_on,
         )
         return int(self.selection_.chosen["rank"])
@@ -297,12 +300,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         Of samples it is seen whether they were fitted (-1 if not); similarities do not tell.
         """
         check_is_fitted(self)
-        precomputed = self.affinity == "precomputed"
-        if precomputed:
-            reject_masked_arrays(X, "X")
+        precomputed = not hasattr(self, "_graph")
+        reject_foreign_objects(X, "X")
         X = validate_data(
             self,
-            X,
+            from_torch(X).matrix if is_tensor(X) else X,
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.queries import Queries, _batches, _check_exclude, _largest
-from symrelu.solution import Status
+from symrelu.operators import as_operator
+from symrelu.queries import Queries, batches, check_exclude, largest
+from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_integer,
     check_mask,
@@ -31,14 +34,15 @@ class LinkPredictor(Queries, DecompositionEstimator):
 
         N = D^{-1/2} B D^{-1/2}, \qquad D_i = \sum_j B_{ij} + \tau \, \text{mean degree},
 
-    a factor of N ~ max(0, X) is fitted with few steps, a ridge and a low weight on the zeros, and a pair is
-    scored by :math:`X_{ij} \sqrt{D_i D_j}`: what the model expects in place of :math:`B_{ij}`. A pair without a
-    link says little, since it may be a link not seen yet: hence the low weight.
+    factors of N ~ max(0, X) are fitted from several random starts, with few steps, a ridge and a low weight on
+    the zeros, and a pair is scored by :math:`X_{ij} \sqrt{D_i D_j}`, X the mean over the fits: what the model
+    expects in place of :math:`B_{ij}`. A pair without a link says little, since it may be a link not seen yet:
+    hence the low weight.
 
     Parameters
     ----------
     n_components : int, default=16
-        Number of columns of the factor. A graph with fewer nodes gets as many columns as nodes.
+        Number of columns of a factor. A graph with fewer nodes gets as many columns as nodes.
     n_negative : int or "auto", default=1
         How many of them enter X with a minus sign; one at least stays positive. The first acts as a threshold.
     alpha : float, default=0.2
@@ -52,29 +56,34 @@ class LinkPredictor(Queries, DecompositionEstimator):
     solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
         A name, or an instance such as ``AAPB(step_size=10)``.
     init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="random"
-        Starting factor.
+        Starting factor; an array needs ``n_init=1``.
     tol : float, default=1e-4
         Stop when the relative error is at most this.
     gtol : float, default=1e-7
         Stop when the scaled gradient is at most this.
     ftol : float, default=1e-8
         Stop when the objective changes by at most this part of itself over 20 iterations.
-    max_iter : int, default=70
-        Largest number of steps. Reaching it is normal and gives no warning: a closer fit to the known links
-        does not predict others better.
+    max_iter : int, default=20
+        Largest number of steps of each fit. Reaching it is normal and gives no warning: a closer fit to the
+        known links does not predict others better.
     max_time : float, optional
-        Seconds the steps may take.
+        Seconds the steps of each fit may take.
     random_state : None, int, Generator or RandomState
         Seed of the start.
     backend : {"auto", "dense", "sparse", "reference"}, default="auto"
         How N is held.
+    n_init : int, default=5
+        Number of fits from different seeds. X is the mean over them, which predicts better than any of them
+        where links are few, and depends less on the seed.
+    n_jobs : int, optional
+        How many of them run at a time, as everywhere in scikit-learn.
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_nodes, n_components)
-        The factor U of N.
-    signature_ : ndarray of shape (n_components,)
-        Signs of its columns.
+    embedding_ : ndarray of shape (n_nodes, n_init * n_components)
+        The factors of all fits side by side, divided by the root of their number: a factor U of the mean X.
+    signature_ : ndarray of shape (n_init * n_components,)
+        Signs of its columns, the negative ones last.
     root_degrees_ : ndarray of shape (n_nodes,)
         Square roots of the regularised degrees D. The score of a pair is
         ``(U[i] * signature_) @ U[j] * root_degrees_[i] * root_degrees_[j]``.
@@ -85,17 +94,17 @@ class LinkPredictor(Queries, DecompositionEstimator):
     relative_error_ : float
         The same divided by ||N||_F.
     n_iter_ : int
-        Number of steps.
+        Number of steps of the longest fit.
     converged_ : bool
-        Whether a stopping test was met.
+        Whether all fits met a stopping test.
     stop_reason_ : str
-        Why the fit stopped.
+        Why a fit stopped; of one that did not converge, if there is one.
     history_ : History
-        What happened at each iteration.
+        What happened at each iteration of the first fit.
     solution_ : Solution
-        The whole outcome of the fit of N.
+        The whole outcome for N.
     latest_record_ : Record
-        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+        The newest line of the history, for callbacks (``set_callbacks``) while a single fit runs.
     node_names_ : ndarray of object of shape (n_nodes,)
         Names of the nodes, where the input has some.
     n_features_in_ : int
@@ -146,10 +155,12 @@ class LinkPredictor(Queries, DecompositionEstimator):
         tol: float = 1e-4,
         gtol: float = 1e-7,
         ftol: float = 1e-8,
-        max_iter: int = 70,
+        max_iter: int = 20,
         max_time: float | None = None,
         random_state: Any = None,
         backend: str = "auto",
+        n_init: int = 5,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
@@ -165,6 +176,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.n_init = n_init
+        self.n_jobs = n_jobs
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
@@ -187,6 +200,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
         """
         del y
         settings = self.get_params(deep=False)
+        for name in ("n_init", "n_jobs"):
+            del settings[name]
         tau = check_number("degree_regularization", settings.pop("degree_regularization"), low_included=False)
         rank = check_integer("n_components", settings.pop("n_components"), 1)
         B = check_similarity(self._similarity(X), "X")
@@ -204,6 +219,11 @@ class LinkPredictor(Queries, DecompositionEstimator):
         self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
         self._decompose(N, rank, mask=mask, diagonal="ignore", **settings)
         return self
+
+    def _joined(self, fits: list[Solution], M: Any, settings: dict[str, Any]) -> Solution:
+        """Return the mean of several fits: here it is better than the one of lowest objective."""
+        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._usual_ends))
+        return replace(_mean(fits, M, settings["mask"]), status=unusual.status)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
@@ -260,7 +280,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         n = len(left)
         pairs, scores = np.empty((0, 2), np.int64), np.empty(0, left.dtype)
         # A score may be there five times: in the block, among the better ones and their places, to sort them.
-        for batch in _batches(n - 1, 5 * n * left.dtype.itemsize):
+        for batch in batches(n - 1, 5 * n * left.dtype.itemsize):
             first = batch.start
             block = left[batch] @ right[first:].T
             block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf
@@ -268,10 +288,10 @@ class LinkPredictor(Queries, DecompositionEstimator):
                 block[excluded[batch, first:].nonzero()] = -np.inf
             # Pairs come by their numbers: one that only equals the last of the best comes after it.
             better = np.flatnonzero(block > (scores[-1] if len(scores) == k else -np.inf))
-            better = better[_largest(block.ravel()[better], k)]
+            better = better[largest(block.ravel()[better], k)]
             new = first + np.stack(np.divmod(better, block.shape[1]), axis=1)
             scores = np.concatenate([scores, block.ravel()[better]])
-            best = _largest(scores, k)
+            best = largest(scores, k)
             pairs, scores = np.concatenate([pairs, new])[best], scores[best]
         return pairs, scores
 
@@ -281,7 +301,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         known = self.known_ if exclude_known else None
         if exclude is None:
             return known
-        others = _check_exclude(exclude, self.known_.shape[0]).astype(bool)
+        others = check_exclude(exclude, self.known_.shape[0]).astype(bool)
         return others if known is None else sparse.csr_array(known + others)
 
     @property
@@ -289,6 +309,26 @@ class LinkPredictor(Queries, DecompositionEstimator):
         check_is_fitted(self, "embedding_")
         left = self.embedding_ * self.root_degrees_[:, None]
         return left, left * self.signature_
+
+
+def _mean(fits: list[Solution], N: Any, mask: Any | None) -> Solution:
+    """Return the mean X of several fits of N as one solution."""
+    U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
+    signature = np.concatenate([fit.signature for fit in fits])
+    order = np.argsort(-signature, kind="stable")  # the negative columns are the last
+    U, signature = np.ascontiguousarray(U[:, order]), signature[order]
+    settings = {name: getattr(fits[0], name) for name in ("alpha", "zero_weight", "diagonal")}
+    op = as_operator(check_similarity(N), signature, mask=mask, **settings)
+    losses = op.loss(U)
+    return replace(
+        fits[0],
+        U=U,
+        signature=signature,
+        n_iter=max(fit.n_iter for fit in fits),
+        n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),  # the last is as wide as all of them
+        relative_error=op.relative_error(losses.loss),
+        objective=losses.latent_loss + op.alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
+    )
 
 
 def _at_most(n_negative: Any, most: int) -> Any:

@@ -56,7 +56,7 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
         return from_anndata(data)
     if comes_from(data, "pandas", "DataFrame"):
         return from_pandas(data)
-    if comes_from(data, "torch", "Tensor"):
+    if is_tensor(data):
         return from_torch(data)
     return Labelled(data, None)
 
@@ -242,6 +242,11 @@ def from_pandas(frame: Any) -> Labelled:
     return Labelled(matrix if order is None else matrix[:, order], labels)
 
 
+def is_tensor(data: Any) -> bool:
+    """Whether an object is a tensor of torch."""
+    return comes_from(data, "torch", "Tensor")
+
+
 def from_torch(tensor: Any) -> Labelled:
     """Return the matrix that a torch tensor holds.
 
@@ -264,7 +269,7 @@ def from_torch(tensor: Any) -> Labelled:
     array([[1., 0.],
            [0., 1.]], dtype=float32)
     """
-    if not comes_from(tensor, "torch", "Tensor"):
+    if not is_tensor(tensor):
         raise TypeError(f"tensor must be a torch tensor, got {type(tensor).__name__}.")
     layout = str(tensor.layout).removeprefix("torch.")
     if layout == "strided":

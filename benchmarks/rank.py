@@ -1,0 +1,107 @@
+"""What select_rank chooses: the planted rank of synthetic matrices, and ranks for link prediction.
+
+    python benchmarks/rank.py [--seeds 5] [--jobs 2] [--output FOLDER]
+
+Synthetic: the paper's matrices of 500 items and 10 planted columns, ranks 6 to 14. With the shift p = .1 one
+negative column is needed besides, and is on the grid. Links: a tenth of those of email-Eu-core and polblogs
+(from SYMRELU_DATA) is held out and the normalised rest fitted with the settings of LinkPredictor at the ranks 2
+to 64. "Lost" is how much lower the AUC at the chosen rank is than that of the best rank of the grid, on the
+held-out links; select_rank sees the training graph alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+from usefulness import normalised, split
+
+from symrelu import LinkPredictor, decompose, select_rank
+from symrelu.datasets import make_relu_gram
+
+PLANTED, SYNTHETIC_RANKS = 10, range(6, 15)
+LINK_RANKS = (2, 4, 8, 16, 32, 64)
+GRAPHS = ("email-Eu-core", "polblogs")
+FIELDS = ("problem", "seed", "rank", "n_negative", "wanted", "auc", "best_auc", "lost")
+
+
+def synthetic(n: int, shift: float, seed: int) -> dict[str, Any]:
+    """Return the choice for one synthetic matrix."""
+    M, _ = make_relu_gram(n, PLANTED, shift=shift, random_state=seed)
+    with threadpool_limits(1):
+        n_negative = [0, 1] if shift else 0
+        chosen = select_rank(M, SYNTHETIC_RANKS, n_negative=n_negative, max_iter=200, random_state=seed).chosen
+    return {
+        "problem": f"n={n}, p={shift:g}",
+        "seed": seed,
+        "rank": chosen["rank"],
+        "n_negative": chosen["n_negative"],
+        "wanted": PLANTED + (1 if shift else 0),
+    }
+
+
+def links(name: str, seed: int) -> dict[str, Any]:
+    """Return the choice for one training graph, and what it costs on the held-out links."""
+    train, i, j, truth = split(name, seed)
+    N, roots = normalised(train)
+    default = LinkPredictor()
+    fit = {
+        "n_negative": default.n_negative,
+        "alpha": default.alpha,
+        "zero_weight": default.zero_weight,
+        "init": default.init,
+        "max_iter": default.max_iter,
+        "diagonal": "ignore",
+    }
+    with threadpool_limits(1):
+        chosen = select_rank(N, LINK_RANKS, scoring="auc", random_state=seed, **fit).chosen
+        areas = {
+            rank: roc_auc_score(
+                truth, decompose(N, rank, random_state=seed, **fit).score_pairs(i, j) * roots[i] * roots[j]
+            )
+            for rank in LINK_RANKS
+        }
+    auc, best = areas[chosen["rank"]], max(areas.values())
+    wanted = max(areas, key=lambda rank: areas[rank])
+    record = {"problem": name, "seed": seed, "rank": chosen["rank"], "n_negative": chosen["n_negative"]}
+    return {**record, "wanted": wanted, "auc": auc, "best_auc": best, "lost": best - auc}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", choices=["synthetic", "links"], default=["synthetic", "links"])
+    parser.add_argument("--n", type=int, default=500)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    work = []
+    for seed in range(arguments.seeds):
+        if "synthetic" in arguments.tasks:
+            work += [delayed(synthetic)(arguments.n, shift, seed) for shift in (0.0, 0.1)]
+        if "links" in arguments.tasks:
+            work += [delayed(links)(name, seed) for name in GRAPHS]
+    records = []
+    print("| problem | seed | chosen rank | negative columns | wanted or best rank | AUC lost |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for record in Parallel(n_jobs=arguments.jobs, return_as="generator_unordered")(work):
+        records.append(record)
+        lost = f"{record['lost']:.4f}" if "lost" in record else ""
+        cells = [record[name] for name in ("problem", "seed", "rank", "n_negative", "wanted")]
+        print("| " + " | ".join(map(str, [*cells, lost])) + " |", flush=True)
+    if arguments.output:
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        records.sort(key=lambda record: (record["problem"], record["seed"]))
+        with open(arguments.output / "rank.csv", "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS)
+            writer.writeheader()
+            writer.writerows(records)
+
+
+if __name__ == "__main__":
+    main()
