@@ -6,7 +6,10 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+import warnings
 import zipfile
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from scipy import sparse
 from symrelu import Checkpoint, Status, SymReLU, decompose
 from symrelu.checkpoint import CheckpointWarning, fingerprint
 from symrelu.datasets import make_relu_gram
+from symrelu.solvers import State
 
 M, _ = make_relu_gram(60, 4, random_state=0)
 FIT = {"random_state": 0, "tol": 0, "gtol": 0, "ftol": 0}
@@ -152,7 +156,8 @@ def test_kill_at_any_moment(name, steps, path):
     ends = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert len(ends) == 20
     assert set(ends) == {"-9"}
-    assert {file.name for file in path.parent.iterdir()} <= {path.name, f".{path.name}.part"}
+    left = [file.name for file in path.parent.iterdir()]
+    assert len(left) <= 2  # at most one that was not finished
     with np.load(path) as content:  # it got somewhere, and not to the end
         reached = len(content["history_iteration"])
     assert 5 < reached < steps
@@ -162,6 +167,134 @@ def test_kill_at_any_moment(name, steps, path):
     assert_allclose(again.U, whole.U, rtol=0, atol=1e-12)
     assert again.n_evaluations == whole.n_evaluations
     assert len(again.history) == reached + 21
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), TypeError("not JSON"), OSError("gone")])
+def test_no_failure_to_write_ends_the_fit(error, path, monkeypatch):
+    def fail(*arguments, **named):
+        raise error
+
+    monkeypatch.setattr("symrelu.checkpoint.np.savez", fail)
+    with pytest.warns(CheckpointWarning, match="could not be written: "):
+        assert decompose(M, 3, max_iter=5, checkpoint=path, **FIT).n_iter == 5
+
+
+def test_a_second_interruption_does_not_cost_the_result(path, monkeypatch):
+    def interrupt(self, snapshot):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("symrelu.checkpoint.CheckpointFile.write", interrupt)
+    assert decompose(M, 3, max_iter=5, checkpoint=path, **FIT).n_iter == 5
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_an_exception_of_a_callback_is_written(error, path):
+    def fail(progress):
+        if progress.record.iteration == 4:
+            raise error
+
+    with pytest.raises(error):
+        decompose(M, 3, max_iter=12, checkpoint=path, callback=fail, **FIT)
+    with np.load(path) as content:
+        assert len(content["history_iteration"]) == 5
+    assert_same(decompose(M, 3, max_iter=12, **FIT), decompose(M, 3, max_iter=12, checkpoint=path, **FIT))
+
+
+def test_the_file_stays_where_it_was(path, tmp_path, monkeypatch):
+    """A path is that of the beginning, whatever the working folder becomes; a link is followed once."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(path)
+
+    def move(progress):
+        os.chdir(tmp_path / "elsewhere")
+
+    decompose(M, 3, max_iter=5, checkpoint="link", callback=move, **FIT)
+    assert path.is_file()
+    assert (tmp_path / "link").is_symlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_what_is_not_finished_is_not_followed(path):
+    """A link that waits under the name of an unfinished file must not be written through."""
+    victim = path.with_name("victim")
+    victim.write_text("mine")
+    path.with_name(f".{path.name}-0123456789abcdef.part").symlink_to(victim)
+    resume(path)
+    assert victim.read_text() == "mine"
+    assert {file.name for file in path.parent.iterdir()} == {path.name, "victim"}
+
+
+def test_writers_at_the_same_time_leave_a_whole_file(path):
+    """Whoever renames last wins; the file is complete at every moment."""
+    threads = [
+        threading.Thread(
+            target=decompose, args=(M, 3), kwargs={"max_iter": 30, "checkpoint": Checkpoint(path, 0), **FIT}
+        )
+        for _ in range(3)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CheckpointWarning)  # one may clear away what another writes
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if path.exists():
+                with np.load(path) as content:
+                    assert "checkpoint" in content
+        for thread in threads:
+            thread.join()
+    assert resume(path).n_iter == 30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OddState(State):
+    odd: object
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A solver of a user, with something odd in its state."""
+
+    kind: str = "int64"
+
+    def init(self, op, U0):
+        state = SOLVERS["PALM"].init(op, U0)
+        base = {field.name: getattr(state, field.name) for field in fields(State)}
+        return OddState(odd=ODD[self.kind], **base)
+
+    def step(self, op, state):
+        return self.init(op, state.U * 0.99)
+
+
+ODD = {
+    "int64": np.int64(3),
+    "bool": np.bool_(True),
+    "float64": np.float64(2.0),
+    "inf": np.array([np.inf]),
+    "dict": {},
+    "None": None,
+    "objects": np.array([None]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_solvers_of_users(kind, path):
+    if kind in ("dict", "None", "objects"):
+        with pytest.raises(TypeError, match="A checkpoint holds arrays and numbers, but odd of OddState is a"):
+            decompose(M, 3, solver=Odd(kind), checkpoint=path)
+        return
+    decompose(M, 3, solver=Odd(kind), max_iter=3, checkpoint=path, **FIT)
+    again = decompose(M, 3, solver=Odd(kind), max_iter=6, checkpoint=path, **FIT)
+    assert_same(decompose(M, 3, solver=Odd(kind), max_iter=6, **FIT), again)
+
+
+def test_a_solver_must_say_what_it_is(path):
+    class Nameless(Odd):
+        __repr__ = object.__repr__
+
+    with pytest.raises(ValueError, match="A checkpoint needs a solver whose repr tells its settings"):
+        decompose(M, 3, solver=Nameless(), checkpoint=path)
 
 
 def test_a_full_disk_ends_neither_the_fit_nor_the_last_checkpoint(path, monkeypatch):
@@ -189,7 +322,9 @@ def test_a_device_that_is_full(path, monkeypatch):
     real_open = open
 
     def full_disk(file, *arguments, **named):
-        return real_open("/dev/full" if str(file).endswith(".part") else file, *arguments, **named)
+        if str(file).endswith(".part"):
+            return real_open("/dev/full", "wb")
+        return real_open(file, *arguments, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr("builtins.open", full_disk)
@@ -206,6 +341,11 @@ OTHERS = {
     "diagonal": ({"diagonal": "ignore"}, "it was written with diagonal='fit'"),
     "mask": ({"mask": np.eye(60, dtype=bool)}, "it was written for another mask"),
     "init": ({"init": "random"}, "it was written with init='imputed', this fit has init='random'"),
+    "start": ({"init": np.ones((60, 3))}, "it was written with init='imputed', this fit has init='an array'"),
+    "generator": (
+        {"random_state": np.random.default_rng(0)},
+        "it was written with random_state=0, this fit has random_state='a generator'",
+    ),
     "seed": ({"random_state": 1}, "it was written with random_state=0, this fit has random_state=1"),
     "signs": ({"n_negative": 1}, "it was written with n_negative=0, this fit has n_negative=1"),
     "weight": ({"zero_weight": 0.5}, "it was written with zero_weight=1.0"),
@@ -322,7 +462,7 @@ def test_nothing_is_unpickled(path):
 def test_archives_that_swell_are_refused(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("checkpoint.npy", b"0" * 10_000)
-    with pytest.raises(ValueError, match="it is compressed, and no checkpoint is"):
+    with pytest.raises(ValueError, match=r"it is compressed, and no checkpoint is. Delete the file to start"):
         resume(path)
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from symrelu import AAPB, SymReLU, decompose
+from symrelu import AAPB, Status, SymReLU, decompose
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.graphs import self_tuning_graph
 from symrelu.selection import select_rank
@@ -280,7 +281,7 @@ class Recorder:
         self.calls.append(f"end {context.task_name}")
         if context.task_name == "step":
             self.scores.append(fitted_estimator.score(X))
-            assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration == context.task_id + 1
+            assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration
             return estimator.latest_record_.iteration == self.stop_at
         return False
 
@@ -362,6 +363,39 @@ def test_canonical_embedding(M):
     assert_allclose(turned.embedding_, expected, atol=1e-3)
 
 
+def test_restarts_with_callbacks(M):
+    """They run one after another, and a callback that stops a fit stops them all."""
+    recorder = Recorder()
+    model = SymReLU(2, n_init=2, random_state=0, gtol=1e-3)
+    model.set_callbacks(recorder).fit(M)
+    assert_array_equal(model.embedding_, SymReLU(2, n_init=2, random_state=0, gtol=1e-3).fit(M).embedding_)
+    assert len(recorder.scores) > model.n_iter_
+    stopping = Recorder(stop_at=1)
+    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
+        SymReLU(2, n_init=2, random_state=0).set_callbacks(stopping).fit(M)
+    assert len(stopping.scores) == 1
+
+
+def test_interrupted_restarts(M, monkeypatch):
+    fits = []
+
+    def interrupted(*arguments, **settings):
+        fits.append(replace(decompose(*arguments, **settings), status=Status.INTERRUPTED))
+        return fits[-1]
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    with pytest.warns(ConvergenceWarning, match="the fit was interrupted"):
+        SymReLU(2, n_init=4, random_state=0).fit(M)
+    assert len(fits) == 1
+
+
+def test_callbacks_get_the_samples_and_a_whole_estimator():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    recorder = Recorder()
+    SymReLU(3, affinity="self_tuning", random_state=0, gtol=1e-3).set_callbacks(recorder).fit(X)
+    assert recorder.scores[-1] > recorder.scores[0]
+
+
 def test_same_seed_same_factor_on_any_number_of_threads():
     M, _ = make_relu_gram(700, 10, random_state=0)
     fitted = {}
@@ -393,6 +427,43 @@ def test_graphs_with_names():
     assert not hasattr(fitted.fit(networkx.to_scipy_sparse_array(graph, dtype=float)), "node_names_")
 
 
+def test_new_rows_by_the_names_of_the_columns(M):
+    """Names that scikit-learn does not compare: numbers, and those of a graph."""
+    pandas, networkx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+    numbers = pandas.DataFrame(M, index=range(100, 140), columns=range(100, 140))
+    model = SymReLU(3, random_state=0).fit(numbers.iloc[:30, :30])
+    new = numbers.iloc[30:, :30]
+    expected = model.transform(new.to_numpy())
+    assert_array_equal(model.transform(new), expected)
+    assert_array_equal(model.transform(new[new.columns[::-1]]), expected)
+    with pytest.raises(
+        ValueError, match="X must have a column for each of the 30 fitted items, got 29 columns"
+    ):
+        model.transform(new.iloc[:, 1:])
+    graph = networkx.from_numpy_array(M[:30, :30])
+    named = networkx.relabel_nodes(graph, {k: f"n{k}" for k in graph})
+    model = SymReLU(3, random_state=0).fit(named)
+    frame = pandas.DataFrame(M[30:, :30], columns=[f"n{k}" for k in range(30)])
+    assert_array_equal(model.transform(frame[frame.columns[::-1]]), model.transform(frame.to_numpy()))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_new_rows_of_torch(M, layout):
+    torch = pytest.importorskip("torch")
+    model = SymReLU(3, random_state=0).fit(M[:30, :30])
+    tensor = torch.tensor(M[30:, :30], requires_grad=True)
+    tensor = tensor if layout == "dense" else tensor.detach().to_sparse()
+    assert_array_equal(model.transform(tensor), model.transform(M[30:, :30]))
+
+
+def test_a_later_fit_forgets_the_graph_of_an_earlier_one(M):
+    model = SymReLU(3, affinity="self_tuning", random_state=0, gtol=1e-3)
+    model.fit(np.random.default_rng(0).standard_normal((20, 3)))
+    model.set_params(affinity="precomputed").fit(M)
+    assert not hasattr(model, "affinity_matrix_")
+    assert model.transform(M[:2]).shape == (2, 3)
+
+
 def test_frames_whose_columns_are_in_another_order(M):
     pandas = pytest.importorskip("pandas")
     names = [f"gene{k}" for k in range(40)]
@@ -415,3 +486,33 @@ def test_the_data_choose_the_number_of_columns():
     assert_array_equal(model.embedding_, decompose(M, 3, **settings).U)
     with pytest.raises(ValueError, match="n_components must be 'auto' or an integer, got 'best'"):
         SymReLU("best").fit(M)
+
+
+def test_automatic_number_of_columns_and_a_checkpoint(tmp_path, monkeypatch):
+    """The choice is in the file: a fit that goes on does not choose again."""
+    M, _ = make_relu_gram(60, 2, random_state=0)
+    model = SymReLU("auto", max_iter=30, tol=1e-3, checkpoint=tmp_path / "auto.ckpt")
+    first = clone(model).fit(M)
+    monkeypatch.setattr("symrelu.estimators.embedding.select_rank", None)
+    assert_array_equal(clone(model).fit(M).embedding_, first.embedding_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"checkpoint": "no/such/folder/x"}, FileNotFoundError),
+        ({"verbose": -1}, ValueError),
+        ({"n_init": 0}, ValueError),
+        ({"max_iter": "x"}, TypeError),
+    ],
+)
+def test_wrong_settings_are_told_before_a_rank_is_chosen(M, settings, error, monkeypatch):
+    monkeypatch.setattr("symrelu.estimators.embedding.select_rank", None)
+    with pytest.raises(error):
+        SymReLU("auto", **settings).fit(M)
+
+
+def test_automatic_number_of_columns_without_zeros():
+    M = make_relu_gram(40, 2, random_state=0)[0] + 1.0
+    model = SymReLU("auto", zero_weight=0.5, max_iter=20, gtol=1e-3, random_state=0).fit(M)
+    assert model.selection_.scoring == "error"

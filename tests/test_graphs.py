@@ -191,6 +191,16 @@ def test_rows_of_sparse_and_scaled_samples():
     assert_array_equal(SelfTuningGraph.of(X * 2.0**500).rows(new * 2.0**500)[0].toarray(), expected)
 
 
+def test_near_samples_are_not_equal_ones():
+    """Sparse samples far from zero: what the expanded distance leaves is rounding."""
+    X = 1 + 1e-6 * np.random.default_rng(0).standard_normal((60, 5))
+    graph = SelfTuningGraph.of(sparse.csr_array(X))
+    M_new, same = graph.rows(sparse.csr_array(X))
+    assert_array_equal(same, np.arange(60))
+    assert_array_equal(M_new.toarray(), graph.matrix.toarray())
+    assert (graph.rows(sparse.csr_array(X + 1e-7))[1] == -1).all()
+
+
 def test_a_sample_far_from_all_is_joined_weakly_or_not_at_all():
     graph, X = graph_and_samples()
     M_new, _ = graph.rows(X[:1] + 1e6)

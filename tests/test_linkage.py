@@ -329,3 +329,14 @@ def test_the_chain_does_not_run_in_circles():
     merges = ours._chain(Circle())
     assert len(merges.low) == 2
     assert 0 not in merges.high
+
+
+def test_neighbours_that_rounding_shows_to_one_side_only():
+    """X of orthogonal rows is zero but for rounding, which may differ from both sides of a pair."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 12))
+        U = np.linalg.qr(rng.standard_normal((int(rng.integers(n, 100)), n)))[0].T
+        with sklearn.config_context(working_memory=1e-9):  # rows are computed when they are asked for
+            tree = average_linkage_of_factor(U)
+        assert sorted(tree.cut(n)) == list(range(n))

@@ -45,7 +45,8 @@ import sys, logging, numpy as np
 {before}
 from symrelu import decompose
 decompose(np.eye(6) + 1, 2, random_state=0, verbose=2, max_iter=2)
-assert logging.getLogger("symrelu").handlers == []
+assert len(logging.getLogger("symrelu").handlers) == {handlers}
+assert logging.getLogger("symrelu").level == logging.NOTSET
 """
 
 
@@ -55,12 +56,13 @@ assert logging.getLogger("symrelu").handlers == []
         ("", True),
         ("sys.modules['rich.console'] = None", True),  # as if rich were not installed
         ("logging.basicConfig(level=logging.INFO, format='mine %(message)s')", "mine step 1"),
-        ("logging.basicConfig(level=logging.WARNING)", False),
+        ("logging.basicConfig(format='mine %(message)s')", "mine step 1"),  # the root is left at WARNING
+        ("logging.getLogger('symrelu').addHandler(logging.NullHandler())", False),
     ],
-    ids=["rich", "no rich", "logging set up", "logging set to warnings"],
+    ids=["rich", "no rich", "logging set up", "logging set to warnings", "silenced"],
 )
 def test_lines_go_to_stderr_unless_logging_is_set_up(before, shown):
-    command = [sys.executable, "-c", PROGRAM.format(before=before)]
+    command = [sys.executable, "-c", PROGRAM.format(before=before, handlers=int("Null" in before))]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout == ""
     assert ("step 1: relative error" in result.stderr) == bool(shown)

@@ -11,8 +11,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from symrelu import decompose
-from symrelu.baselines import three_block_nmd
+from symrelu import Solution, decompose
+from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated_eigen
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.transform import explained_squares, transform_rows
 
@@ -93,6 +93,20 @@ def test_scaling(exponent):
     U = factor(problem)
     scaled = transform_rows(problem.M * 4.0**exponent, U * 2.0**exponent, problem.signature)
     assert_array_equal(scaled, transform_rows(problem.M, U, problem.signature) * 2.0**exponent)
+
+
+def test_rows_have_scales_of_their_own():
+    U = factor(PROBLEMS["signed"])
+    M, s = PROBLEMS["signed"].M, PROBLEMS["signed"].signature
+    scales = 4.0 ** np.arange(-200, 100, 10)[:, None]
+    assert_allclose(transform_rows(M * scales, U, s) / scales, transform_rows(M, U, s), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e170, 1e200])
+def test_the_score_has_no_unit(scale):
+    M, _ = make_relu_gram(40, 5, random_state=0)
+    solution = decompose(M * scale, 3, random_state=0)
+    assert_allclose(solution.score(M * scale), decompose(M, 3, random_state=0).score(M), rtol=1e-6)
 
 
 def test_permutations():
@@ -224,6 +238,18 @@ def test_bad_input(M_new, mask, error, message):
     solution = decompose(np.eye(5) + 1, 2, random_state=0)
     with pytest.raises(error, match=message):
         solution.transform(M_new, mask)
+
+
+def test_other_models_have_no_rows(tmp_path):
+    solution = truncated_eigen(np.eye(5) + 1, 2)
+    solution.save(tmp_path / "eigen.npz")
+    for baseline in (
+        solution,
+        Solution.load(tmp_path / "eigen.npz"),
+        symmetric_nmf(np.eye(5) + 1, 2, SymHALS(), max_iter=3, random_state=0),
+    ):
+        with pytest.raises(ValueError, match="transform is of the model max"):
+            baseline.transform(np.ones((1, 5)))
 
 
 def test_a_solution_of_two_factors_has_no_rows():

@@ -6,6 +6,7 @@ everything is checked against the fit that wants to go on from it.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import math
@@ -13,7 +14,7 @@ import time
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
@@ -29,6 +30,9 @@ from symrelu.validation import check_number
 
 FORMAT = "symrelu.Checkpoint"
 FORMAT_VERSION = 1
+HASHED = ("matrix", "mask", "starting factor")  # parts of an identity that are fingerprints
+
+_PREFIX_LENGTH = 100  # of the name of what is not finished
 
 
 class CheckpointWarning(RuntimeWarning):
@@ -74,8 +78,8 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
                 f"got {type(checkpoint).__name__}."
             )
         checkpoint = Checkpoint(checkpoint)
-    check_output(checkpoint.path)
-    return checkpoint
+    # The path itself, not a link to it, and not relative to a folder that may change meanwhile.
+    return Checkpoint(check_output(checkpoint.path), checkpoint.every)
 
 
 def fingerprint(matrix: Any) -> str | None:
@@ -118,6 +122,7 @@ class CheckpointFile:
 
     def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         self.path = Path(checkpoint.path)
+        self.prefix = f".{self.path.name[:_PREFIX_LENGTH]}"
         self.every = checkpoint.every
         self.identity = identity
         self.written = time.monotonic()
@@ -125,12 +130,12 @@ class CheckpointFile:
 
     def read(self) -> Snapshot | None:
         """Return what was written, None if there is no file; a file that is not of this fit is refused."""
+        for left_by_a_killed_fit in self.path.parent.glob(f"{glob.escape(self.prefix)}-*.part"):
+            left_by_a_killed_fit.unlink(missing_ok=True)
         if not self.path.exists():
             return None
-        _refuse_compressed(self.path)
-        with open_npz(self.path) as content, damage_named(self.path, "checkpoint"):
-            arrays = {name: content[name] for name in content.files}
         with self.refusing():
+            arrays = _read(self.path)
             header = _header(arrays)
             _check_identity(header["identity"], self.identity)
             return _snapshot(header, arrays)
@@ -141,7 +146,7 @@ class CheckpointFile:
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise ValueError(
                 f"The fit cannot go on from the checkpoint {self.path}: {reason}. "
                 "Delete the file to start anew, or name another one."
@@ -171,14 +176,14 @@ class CheckpointFile:
         arrays |= {f"history_{name}": column for name, column in snapshot.history.as_dict().items()}
         arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
         try:
-            # One name for what is not finished: a killed fit leaves one such file at most.
-            with write_aside(self.path, self.path.with_name(f".{self.path.name}.part")) as file:
-                np.savez(file, checkpoint=np.array(json.dumps(header)), **arrays)
-        except OSError as error:
+            with write_aside(self.path, self.prefix) as file:
+                np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
+        except Exception as error:  # whatever it is, the fit is worth more than its checkpoint
             if not self.failed:
+                reason = str(error).rstrip(".") or type(error).__name__
                 warnings.warn(
-                    f"The checkpoint {self.path} could not be written: {error}. The fit goes on; the last one "
-                    "that was written is kept.",
+                    f"The checkpoint {self.path} could not be written: {reason}. The fit goes on; the last "
+                    "one that was written is kept.",
                     CheckpointWarning,
                     stacklevel=2,
                 )
@@ -208,30 +213,69 @@ def restored(example: State, values: Mapping[str, Any]) -> State:
             if not isinstance(value, np.ndarray) or value.dtype != wanted.dtype or value.ndim != wanted.ndim:
                 raise ValueError(f"its {name} is not an array of {wanted.dtype} with {wanted.ndim} dimensions")
             # How many steps are remembered may differ; what one of them looks like may not.
-            if value.shape[-2:] != wanted.shape[-2:]:
+            if value.ndim > 1 and value.shape[-2:] != wanted.shape[-2:]:
                 raise ValueError(f"its {name} has shape {value.shape}, which does not go with {wanted.shape}")
-            if not np.isfinite(value).all():
+            if np.isfinite(wanted).all() and not np.isfinite(value).all():
                 raise ValueError(f"its {name} has entries that are not finite")
-        elif type(value) is not type(wanted):
-            raise ValueError(f"its {name} is {value!r}, not a number of type {type(wanted).__name__}")
+        elif _kind(value) != _kind(wanted):
+            raise ValueError(f"its {name} is {value!r}, not a number of type {_kind(wanted)}")
     return type(example)(**values)
+
+
+def check_state(state: State) -> None:
+    """Raise unless a checkpoint can hold the state of a solver.
+
+    Parameters
+    ----------
+    state : State
+
+    Returns
+    -------
+    None
+    """
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if not (_kind(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")):
+            raise TypeError(
+                f"A checkpoint holds arrays and numbers, but {field.name} of {type(state).__name__} is a "
+                f"{type(value).__name__}. Fit without a checkpoint, or keep it in arrays."
+            )
+
+
+def _kind(value: Any) -> str:
+    """Return what kind of number a value is, or nothing."""
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, (int, np.integer)):
+        return "int"
+    return "float" if isinstance(value, (float, np.floating)) else ""
 
 
 def _split(values: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the numbers of a state."""
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    return arrays, {name: value for name, value in values.items() if name not in arrays}
+    numbers = {name: value for name, value in values.items() if name not in arrays}
+    return arrays, {name: getattr(value, "item", lambda v=value: v)() for name, value in numbers.items()}
 
 
-def _refuse_compressed(path: Path) -> None:
-    """Raise for an archive that unpacks to more than its size: ours are not compressed."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            compressed = any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist())
-    except (OSError, zipfile.BadZipFile):
-        return  # said better by the reader
-    if compressed:
-        raise ValueError(f"{path} is not a checkpoint: it is compressed, and no checkpoint is.")
+def _read(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of an archive that does not unpack to more than its size: ours are not compressed."""
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:  # said better by the reader below
+        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+            raise ValueError("it is compressed, and no checkpoint is")
+    with open_npz(path) as content, damage_named(path, "checkpoint"):
+        return {name: content[name] for name in content.files}
+
+
+def saved_rank(checkpoint: Checkpoint | None) -> int | None:
+    """Return the rank of the fit that a checkpoint was written by, None if it does not exist."""
+    if checkpoint is None or not Path(checkpoint.path).exists():
+        return None
+    with CheckpointFile(checkpoint, {}).refusing():
+        rank = _header(_read(Path(checkpoint.path)))["identity"]["rank"]
+        if type(rank) is not int:
+            raise ValueError(f"its rank is {rank!r}")
+        return rank
 
 
 def _header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -248,7 +292,7 @@ def _check_identity(saved: Any, wanted: dict[str, Any]) -> None:
         raise ValueError("it does not say of which fit it is")
     for name, value in wanted.items():
         if name not in saved or saved[name] != value:
-            if name in ("matrix", "mask"):
+            if name in HASHED:
                 raise ValueError(f"it was written for another {name}")
             raise ValueError(f"it was written with {name}={saved.get(name)!r}, this fit has {name}={value!r}")
 

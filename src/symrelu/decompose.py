@@ -136,6 +136,10 @@ def decompose(
     alpha = check_number("alpha", alpha)
     check_callback(callback)
     checkpoint = as_checkpoint(checkpoint)
+    if checkpoint is not None and " object at 0x" in repr(solver):
+        raise ValueError(
+            f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
+        )
     verbose = check_verbose(verbose)
     M = check_similarity(M)
     n = M.shape[0]
@@ -172,11 +176,12 @@ def decompose(
                 "diagonal": diagonal,
                 "zero_weight": float(zero_weight),
                 "alpha": alpha,
-                "init": init if isinstance(init, str) else fingerprint(init),
-                "random_state": int(random_state) if isinstance(random_state, (int, np.integer)) else None,
+                "init": init if isinstance(init, str) else "an array",
+                "random_state": _seed(random_state),
                 "operator": type(op).__name__,
                 "matrix": fingerprint(M),
                 "mask": fingerprint(mask),
+                "starting factor": None if isinstance(init, str) else fingerprint(init),
             }
             file = CheckpointFile(checkpoint, settings)
             snapshot = file.read()
@@ -213,6 +218,13 @@ def _check_n_negative(n_negative: Any, rank: int) -> Any:
 def _signature(rank: int, n_negative: int) -> np.ndarray:
     """Return the signs of the columns, the negative ones last."""
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
+
+
+def _seed(random_state: Any) -> int | str | None:
+    """Return what a checkpoint can tell of a seed."""
+    if isinstance(random_state, (int, np.integer)):
+        return int(random_state)
+    return None if random_state is None else "a generator"
 
 
 def _scaled_alpha(alpha: float, exponent: int) -> float:

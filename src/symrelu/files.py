@@ -55,16 +55,15 @@ def make_folder(path: str | PathLike[str]) -> Path:
 
 
 @contextmanager
-def write_aside(path: str | PathLike[str], temporary: Path | None = None) -> Iterator[IO[bytes]]:
+def write_aside(path: str | PathLike[str], prefix: str = ".symrelu") -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``path`` that takes its place when everything has been written.
 
-    ``temporary`` is its name, for a file of a single writer; what a killed one left there is overwritten.
+    Its name begins with ``prefix``, so that what a killed process left behind can be told.
     """
     path = check_output(path)
-    mode = "xb" if temporary is None else "wb"
-    temporary = temporary or path.parent / f".symrelu-{secrets.token_hex(8)}.part"
+    temporary = path.parent / f"{prefix}-{secrets.token_hex(8)}.part"
     try:
-        with open(temporary, mode) as file:
+        with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

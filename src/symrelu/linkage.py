@@ -231,6 +231,7 @@ def _chain(rows: _Rows) -> _Merges:
             in_chain[cluster] = True
             other, similarity = rows.nearest(cluster)
             if other == NOBODY:
+                in_chain[chain] = False  # rounding may have shown them a neighbour that does not see them
                 break
             if not in_chain[other]:
                 chain.append(other)

@@ -6,13 +6,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from symrelu.checkpoint import CheckpointFile, Snapshot, restored
+from symrelu.checkpoint import CheckpointFile, Snapshot, check_state, restored
 from symrelu.operators.base import Operator
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.solvers.base import Solver, State, square_norm
@@ -122,6 +123,8 @@ def run(
     try:
         if snapshot is None:
             status = journey.advance(partial(solver.init, op, U0))
+            if checkpoint is not None and journey.moved:
+                check_state(journey.state)
         else:
             assert checkpoint is not None
             with checkpoint.refusing():
@@ -139,8 +142,13 @@ def run(
         if journey.best is None:
             raise
         status = Status.INTERRUPTED
+    except BaseException:  # of a callback, say: what was reached is not lost with it
+        if checkpoint is not None and len(journey.records) > 1:
+            checkpoint.write(journey.snapshot())
+        raise
     if checkpoint is not None and journey.best is not None:
-        checkpoint.write(journey.snapshot())
+        with suppress(KeyboardInterrupt):  # an impatient second Ctrl-C must not cost the result
+            checkpoint.write(journey.snapshot())
     return journey.solution(status, solver)
 
 

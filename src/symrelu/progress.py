@@ -67,16 +67,19 @@ def narrated(verbose: int) -> Iterator[Narrator]:
     Where logging is set up the lines go where it sends them. Where it is not, they go to stderr, by rich if it
     is installed.
     """
-    if not verbose or logger.hasHandlers():
+    if not verbose:
         yield Narrator(verbose)
         return
-    handler, level = _handler(), logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    level, handler = logger.level, None if logger.hasHandlers() else _handler()
+    if handler is not None:
+        logger.addHandler(handler)
+    if not logger.isEnabledFor(logging.INFO):
+        logger.setLevel(logging.INFO)  # the lines were asked for
     try:
         yield Narrator(verbose)
     finally:
-        logger.removeHandler(handler)
+        if handler is not None:
+            logger.removeHandler(handler)
         logger.setLevel(level)
 
 

@@ -170,6 +170,8 @@ class Solution(Queries):
     V : ndarray of shape (n, rank), or None
         Right factor of a model max(0, U V^T), which only the baseline 3B-NMD has; None where
         X = (U * signature) U^T.
+    relu : bool
+        Whether the model is max(0, X), as it is but for some baselines, or X itself.
 
     Notes
     -----
@@ -191,6 +193,7 @@ class Solution(Queries):
     diagonal: str = "fit"
     zero_weight: float = 1.0
     V: np.ndarray | None = None
+    relu: bool = True
 
     @property
     def converged(self) -> bool:
@@ -239,7 +242,7 @@ class Solution(Queries):
         -------
         U_new : ndarray of shape (n_new, rank)
         """
-        self._require_one_factor("transform")
+        self._require_relu_model("transform")
         M_new = check_rows(M_new, len(self.U))
         mask = check_rows_mask(mask, M_new.shape)
         with single_threaded_blas():
@@ -277,6 +280,13 @@ class Solution(Queries):
         change = float(np.sum(U.astype(np.float64) ** 2) - np.sum(self.U.astype(np.float64) ** 2))
         return replace(self, U=U, objective=self.objective + self.alpha / 2 * change)
 
+    def _require_relu_model(self, wish: str) -> None:
+        self._require_one_factor(wish)
+        if not self.relu:
+            raise ValueError(
+                f"{wish} is of the model max(0, X), but this solution is of M ~ X, without a ReLU."
+            )
+
     def _require_one_factor(self, wish: str) -> None:
         if self.V is not None:
             raise ValueError(f"{wish} needs a symmetric X, but this solution has two factors, U and V.")
@@ -299,6 +309,7 @@ class Solution(Queries):
             "solver": self.solver,
             "diagonal": self.diagonal,
             "zero_weight": self.zero_weight,
+            "relu": self.relu,
         }
         columns = {f"history_{name}": column for name, column in self.history.as_dict().items()}
         arrays: dict[str, Any] = {"U": self.U, "signature": self.signature, **columns}

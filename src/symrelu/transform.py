@@ -71,9 +71,8 @@ def transform_rows(
         In the type of U; the work is done in float64.
     """
     (n_new, n), rank = M_new.shape, U.shape[1]
-    # Powers of two bring both to order one, exactly.
-    largest = M_new.data.max(initial=0.0) if sparse.issparse(M_new) else M_new.max(initial=0.0)
-    of_M, of_U = _exponent(largest), _exponent(np.abs(U).max(initial=0.0))
+    # Powers of two bring the factor and each row of M to order one, exactly.
+    of_U = int(np.frexp(np.abs(U).max(initial=0.0))[1])
     V = np.ldexp(U.astype(np.float64), -of_U) * signature
     problem = _Problem(V, signature.astype(np.float64), math.ldexp(alpha / 2, -2 * of_U), float(zero_weight))
     U_new = np.zeros((n_new, rank))
@@ -83,11 +82,13 @@ def transform_rows(
 
     def work(_: int, batches: Sequence[slice]) -> None:
         for batch in batches:
-            U_new[batch] = problem.solve(np.ldexp(_coded(M_new, mask, batch), -of_M))
+            coded = _coded(M_new, mask, batch)
+            of_M = np.frexp(coded.max(axis=1, initial=0.0, keepdims=True))[1]
+            U_new[batch] = np.ldexp(problem.solve(np.ldexp(coded, -of_M)), of_M - of_U)
 
     if n_new:
         run_rounds(lambda: [list(gen_batches(n_new, at_once))], work, workers)
-    return np.ldexp(U_new, of_M - of_U).astype(U.dtype)
+    return U_new.astype(U.dtype)
 
 
 def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | None = None) -> float:
@@ -109,9 +110,12 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     """
     n_new, n = M_new.shape
     wrong = total = 0.0
+    values = M_new.data if sparse.issparse(M_new) else M_new
+    exponent = int(np.frexp(values.max(initial=0.0))[1])  # so that no square leaves the range
+    V = np.ldexp(V.astype(np.float64), -exponent)
     available = sklearn.get_config()["working_memory"] * 2**20
     for batch in gen_batches(n_new, max(1, int(available / (_ARRAYS * n * 8)))) if n_new else ():
-        coded = _coded(M_new, mask, batch)
+        coded = np.ldexp(_coded(M_new, mask, batch), -exponent)
         error = np.where(coded < 0, 0, np.maximum(0, U_new[batch] @ V.T) - coded)
         wrong += float(np.einsum("kj,kj->", error, error))
         known = np.maximum(coded, 0)
@@ -119,10 +123,6 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     if total == 0:
         return 1.0 if wrong == 0 else -math.inf
     return 1 - wrong / total
-
-
-def _exponent(largest: float) -> int:
-    return int(np.frexp(largest)[1])
 
 
 def _coded(M_new: Any, mask: Any | None, batch: slice) -> np.ndarray:

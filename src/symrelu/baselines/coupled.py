@@ -173,7 +173,7 @@ def symmetric_nmf(
     with single_threaded_blas():
         op = LinearModelOperator(scaled(M, k), np.ones(rank))
         solution = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
-    return replace(solution, solver=repr(solver))
+    return replace(solution, solver=repr(solver), relu=False)
 
 
 def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:

@@ -70,6 +70,7 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
         objective=loss,
         history=History.from_records([record]),
         solver="truncated_eigen",
+        relu=False,
     )
 
 

@@ -9,7 +9,7 @@ from sklearn.base import ClusterMixin
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.linkage import average_linkage_of_factor
-from symrelu.solution import Status
+from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
 
 # Two moons need more columns than clusters; from 10 on, more change little. And 100 classes needed 30.
@@ -190,10 +190,13 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         for name in ("n_clusters", "n_components", "affinity"):
             del settings[name]
         settings["n_negative"] = self._n_negative(rank)
-        self._decompose(M, rank, mask=mask, **settings)
-        self.tree_ = average_linkage_of_factor(self.embedding_, self.signature_)
-        self.labels_ = self.tree_.cut(self.n_clusters)
+        self._decompose(X, M, rank, mask=mask, **settings)
         return self
+
+    def _conclude(self, solution: Solution) -> None:
+        """Cluster the items."""
+        self.tree_ = average_linkage_of_factor(solution.U, solution.signature)
+        self.labels_ = self.tree_.cut(self.n_clusters)
 
     def _rank(self, n: int) -> int:
         if self.n_components is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from symrelu.checkpoint import as_checkpoint, saved_rank
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.graphs.adapters import from_torch, is_tensor
@@ -65,7 +66,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         ``n_init`` says).
     checkpoint : str, path-like or Checkpoint, optional
         A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
-        it.
+        it. It is of one matrix: not for ``GridSearchCV``, nor for ``warm_start``.
     verbose : int, default=0
         1 tells the logger ``symrelu`` of the fit once a second, 2 at each step.
 
@@ -191,7 +192,8 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         settings = self.get_params(deep=False)
         for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
             del settings[name]
-        self._decompose(M, self._rank(M, mask, settings), mask=mask, **settings)
+        self._check_settings(settings)
+        self._decompose(X, M, self._rank(M, mask, settings), mask=mask, **settings)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -223,7 +225,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         X : array-like or sparse matrix of shape (n_new, n_samples)
             Similarities of the new items to those of ``fit``; with ``affinity="self_tuning"``, samples of
             shape (n_new, n_features), which are joined to the graph of ``fit``; one that was in ``fit`` gets
-            its own row.
+            its own row (of several equal ones, that of the first).
         mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
             True where a similarity is unknown: with ``diagonal="ignore"``, that of a fitted item to itself.
 
@@ -282,6 +284,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         check_choice("n_components", self.n_components, ("auto",), "an integer")
         if self.warm_start and hasattr(self, "embedding_"):
             return self._n_features_out
+        saved = saved_rank(as_checkpoint(self.checkpoint))
+        if saved is not None:
+            return saved
+        # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
+        weighted = self.zero_weight < 1 and _has_zeros(M)
         passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
         self.selection_ = select_rank(
             M,
@@ -289,7 +296,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
             mask=mask,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
-            scoring="error" if self.zero_weight == 1 else "auc",  # weighted fits do not seek a low error
+            scoring="auc" if weighted else "error",
             **passed_on,
         )
         return int(self.selection_.chosen["rank"])
@@ -302,6 +309,9 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         check_is_fitted(self)
         precomputed = not hasattr(self, "_graph")
         reject_foreign_objects(X, "X")
+        # scikit-learn itself compares names that are strings and came in a frame.
+        if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+            X = self._in_order(X)
         X = validate_data(
             self,
             from_torch(X).matrix if is_tensor(X) else X,
@@ -321,6 +331,20 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
         return M_new, unknown, same
 
+    def _in_order(self, frame: Any) -> Any:
+        """Return a frame with its columns in the order of the fitted items, which they must name."""
+        names, columns = list(self.node_names_), list(frame.columns)
+        if columns == names:
+            return frame.to_numpy()
+        strangers = set(names) ^ set(columns)
+        if strangers or len(columns) != len(names):
+            example = next(iter(strangers), "one of them twice")
+            raise ValueError(
+                f"X must have a column for each of the {len(names)} fitted items, got {len(columns)} columns; "
+                f"the names differ, for example in {example!r}."
+            )
+        return frame.loc[:, names].to_numpy()
+
     @property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
@@ -329,3 +353,8 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+
+def _has_zeros(M: Any) -> bool:
+    n = M.shape[0]
+    return bool((M.nnz if issparse(M) else np.count_nonzero(M)) < n * n)

@@ -217,7 +217,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         # Before the fit, so that callbacks can ask the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
         self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
-        self._decompose(N, rank, mask=mask, diagonal="ignore", **settings)
+        self._decompose(X, N, rank, mask=mask, diagonal="ignore", **settings)
         return self
 
     def _joined(self, fits: list[Solution], M: Any, settings: dict[str, Any]) -> Solution:

@@ -17,6 +17,7 @@ from symrelu.validation import check_integer
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
 _ENTRIES_AT_ONCE = 2**23
+_CANCELLED = 1e-6  # ||x||^2 + ||y||^2 - 2 x.y below this part of the sum has lost half of its digits
 _SEARCH_MEMORY = 256  # MiB; scikit-learn's default of 1024 would be most of what a graph of text needs
 
 
@@ -113,7 +114,8 @@ class SelfTuningGraph:
         """Return the similarities of new samples to those of the graph, and which of them are in it.
 
         A new sample is joined to its nearest samples and to those that are nearer to it than to their own last
-        neighbour. The graph itself stays as it is. A sample that is in the graph gets its own row of it.
+        neighbour. The graph itself stays as it is. A sample that is in the graph gets its own row of it; of
+        several equal ones in the graph, that of the first.
 
         Parameters
         ----------
@@ -209,10 +211,15 @@ def _squares_between(A: Any, B: Any) -> np.ndarray:
         return cdist(A, B, "sqeuclidean")
     A, B = sparse.csr_array(A), sparse.csr_array(B)
     norms_A, norms_B = (np.asarray(S.multiply(S).sum(axis=1)).ravel() for S in (A, B))
-    # Exact for counts; for other numbers what is left of equal samples is rounding.
     sums = norms_A[:, None] + norms_B
     squares = sums - 2 * (A @ B.T).toarray()
-    return np.where(squares > 1e-13 * sums, squares, 0)
+    # What is left of near samples is rounding: their differences tell more.
+    rows, cols = np.nonzero(squares <= _CANCELLED * sums)
+    for batch in gen_batches(len(rows), 4096) if len(rows) else ():
+        difference = A[rows[batch]] - B[cols[batch]]
+        exact = difference.multiply(difference).sum(axis=1)
+        squares[rows[batch], cols[batch]] = np.asarray(exact).ravel()
+    return squares
 
 
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
