@@ -1,5 +1,6 @@
 """The benchmarks run, on sizes that say nothing."""
 
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +18,17 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
         ("evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32", "tile 16"),
         ("memory.py --n 300 --rank 3 --steps 1", "MB"),
         ("transform.py --n 200 --new 100 --rank 3", "in evaluations"),
+        (
+            "usefulness.py --tasks clustering --images digits --seeds 1 --output out --store scores.csv "
+            "--methods 'control: linkage on M' 'control: linkage on the eigendecomposition'",
+            "| control: linkage on M | 0.887",
+        ),
+        ("rank.py --tasks synthetic --n 60 --seeds 1 --output out", "chosen rank"),
         ("solvers.py --problems tiny --seeds 1 --iterations 30 --output out", "geometric mean"),
     ],
 )
 def test_benchmark_runs(tmp_path, command, expected):
-    script, *options = command.split()
+    script, *options = shlex.split(command)
     result = subprocess.run(
         [sys.executable, str(FOLDER / script), *options],
         cwd=tmp_path,

@@ -230,12 +230,34 @@ class TestFactor:
         assert_array_equal(tree.similarity, np.zeros(4))
         assert_array_equal(tree.cut(3), [0, 0, 0, 1, 2])
 
+    def test_rounding_makes_no_similarity(self, memory):
+        """Two groups at right angles: X is zero between them, exactly, but the product of means rounds."""
+        for seed in range(50):
+            c = np.random.default_rng(seed).integers(1, 9, 8)
+            direction = c[:2].astype(float)
+            U = np.vstack([np.outer(c[2:5], direction), np.outer(c[5:], direction[::-1] * [1, -1])])
+            tree = average_linkage_of_factor(U)
+            assert tree.similarity[-1] <= 0
+            assert_array_equal(tree.cut(2), np.repeat([0, 1], 3))
+
     def test_float32(self):
         U, signature, _ = random_factor(4)
         tree = average_linkage_of_factor(U.astype(np.float32), signature)
         expected = average_linkage_of_factor(U.astype(np.float32).astype(np.float64), signature)
         assert_array_equal(tree.children, expected.children)
         assert tree.similarity.dtype == np.float64
+
+    @pytest.mark.parametrize(("memory", "capacity"), [(0, 0), (0.004, 4), (1, 1092)])
+    def test_rows_are_kept_as_far_as_memory_allows(self, memory, capacity):
+        U, signature, _ = random_factor(6, n=60)
+        with sklearn.config_context(working_memory=memory):
+            rows = ours._FactorRows(U, U * signature)
+        kept = []
+        keep = rows._keep
+        rows._keep = lambda *row: (keep(*row), kept.append(len(rows._kept)))
+        ours._chain(rows)
+        assert max(kept) <= capacity
+        assert max(kept) == capacity or max(kept) > 4  # as many as allowed; where all are, more than before
 
     @pytest.mark.parametrize("memory", [2, 8, 24])
     def test_memory_is_bounded(self, memory):

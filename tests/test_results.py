@@ -159,3 +159,56 @@ def test_a_cell_can_be_had_again():
     solution = cell.fit()
     assert solution.n_iter == int(stored["n_iter"])
     assert solution.relative_error == pytest.approx(float(stored["relative_error"]), rel=1e-6)
+
+
+def usefulness(task):
+    """Return (method, data) -> mean."""
+    return {
+        (line["method"], line["data"]): float(line["mean"])
+        for line in lines("usefulness/usefulness.csv")
+        if line["task"] == task
+    }
+
+
+def test_clusters_are_better_than_those_of_spectral_clustering():
+    nmi = usefulness("clustering")
+    for data in ("digits", "ORL", "COIL20", "YaleB", "PIE"):
+        spectral = max(nmi[f"SpectralClustering, {assign}", data] for assign in ("k-means", "cluster_qr"))
+        assert nmi["SymReLUClustering", data] > spectral + 0.015
+        # And what the page says of the controls.
+        assert nmi["SymReLUClustering", data] > nmi["control: linkage on M", data] - 1e-9
+        for control in ("linkage on the eigendecomposition", "without the ReLU", "n_negative=0"):
+            assert nmi["SymReLUClustering", data] > nmi[f"control: {control}", data] + 0.005
+
+
+def test_links_are_predicted_better_than_by_others():
+    auc = usefulness("links")
+    for data in ("email-Eu-core", "polblogs", "cora"):
+        ours = auc["LinkPredictor", data]
+        assert ours > auc["normalised eigsh, best rank", data] + 0.005
+        for other in ("eigsh, best rank", "Adamic-Adar", "resource allocation"):
+            assert ours > auc[other, data] + 0.001
+    assert auc["LinkPredictor", "cora"] > auc["control: without the ReLU", "cora"] + 0.03
+
+
+def test_ten_seeds_for_whatever_has_some():
+    for line in lines("usefulness/usefulness.csv"):
+        fixed = line["task"] == "clustering" and line["method"] in (
+            "control: linkage on M",
+            "control: linkage on the eigendecomposition",
+            "control: without the ReLU",
+        )
+        assert int(line["seeds"]) == (1 if fixed else 10)
+
+
+def test_ranks_that_were_chosen():
+    chosen = lines("usefulness/rank.csv")
+    synthetic = [line for line in chosen if line["problem"].startswith("n=500")]
+    assert len(synthetic) == 10
+    for line in synthetic:
+        assert (line["rank"], line["n_negative"]) == (
+            ("10", "0") if line["problem"].endswith("p=0") else ("11", "1")
+        )
+    links = [line for line in chosen if line["problem"] in ("email-Eu-core", "polblogs")]
+    assert len(links) == 10
+    assert max(float(line["lost"]) for line in links) < 0.0035

@@ -282,8 +282,7 @@ class _SparseRows:
     def merge(self, low: int, high: int) -> None:
         self._parent[high] = low
         self._sizes[low] += self._sizes[high]
-        self._following[self._last[low]] = high
-        self._last[low] = self._last[high]
+        self._following[self._last[low]] = high  # the next reading of the row finds its new end
 
 
 def _unit_exponent(data: np.ndarray) -> int:

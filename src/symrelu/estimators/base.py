@@ -27,8 +27,6 @@ from symrelu.validation import (
     reject_masked_arrays,
 )
 
-AFFINITIES = ("precomputed", "self_tuning")
-
 _STOPPED = (Status.INTERRUPTED, Status.CALLBACK)  # by someone: there is to be no further fit
 _STREAM = 3  # of random numbers: the seeds of further fits must not be related to the start of the first
 
@@ -44,6 +42,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     n_init: int = 1
     n_jobs: int | None = None
 
+    _affinities: tuple[str, ...] = ("precomputed", "self_tuning")
+
     # Ends that need no warning, because they are what the estimator aims at.
     _usual_ends: tuple[Status, ...] = ()
 
@@ -57,10 +57,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _similarity(self, X: Any) -> Any:
         """Return the similarity matrix that X is, or that is made of it."""
-        check_choice("affinity", self.affinity, AFFINITIES)
+        check_choice("affinity", self.affinity, self._affinities)
         for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        if self.affinity == "precomputed":
+        if self._takes_similarities(X):
             X = self._without_names(X)
             return validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=True
@@ -70,6 +70,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         self._graph = SelfTuningGraph.of(X)
         self.affinity_matrix_ = self._graph.matrix
         return self.affinity_matrix_
+
+    def _takes_similarities(self, X: Any) -> bool:
+        """Whether X is the similarity matrix itself, rather than samples."""
+        return self.affinity == "precomputed"
 
     def _without_names(self, X: Any) -> Any:
         """Return X as a matrix and keep the names of its nodes, where it has some."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClusterMixin
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.graphs import as_similarity
 from symrelu.linkage import average_linkage_of_factor
 from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
@@ -35,9 +37,10 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         choose.
     diagonal : {"fit", "ignore"}, default="ignore"
         Whether the diagonal of M is data or unknown.
-    affinity : {"precomputed", "self_tuning"}, default="precomputed"
+    affinity : {"auto", "precomputed", "self_tuning"}, default="auto"
         Whether ``fit`` gets the similarity matrix itself, or samples x features of which
-        :func:`~symrelu.graphs.self_tuning_graph` makes one.
+        :func:`~symrelu.graphs.self_tuning_graph` makes one. "auto" takes what is square, and graphs, for
+        similarities, and all else for samples.
     solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
         A name, or an instance such as ``AAPB(step_size=10)``.
     alpha : float, default=0.0
@@ -94,7 +97,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         Names of the items, where the input has some: a graph of networkx or igraph, an AnnData, a labelled
         frame.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
-        The graph, with ``affinity="self_tuning"``.
+        The graph that was made of samples.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
@@ -122,6 +125,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     True
     """
 
+    _affinities = ("auto", "precomputed", "self_tuning")
     _usual_ends = (Status.MAX_ITER,)
 
     def __init__(
@@ -131,7 +135,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         n_components: int | None = None,
         n_negative: int | str = 1,
         diagonal: str = "ignore",
-        affinity: str = "precomputed",
+        affinity: str = "auto",
         solver: Any = "lbfgs",
         alpha: float = 0.0,
         zero_weight: float = 1.0,
@@ -168,8 +172,8 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_samples), or a graph
-            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads. With
-            ``affinity="self_tuning"``, samples of shape (n_samples, n_features).
+            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads; or
+            samples of shape (n_samples, n_features), see ``affinity``.
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
@@ -192,6 +196,13 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         settings["n_negative"] = self._n_negative(rank)
         self._decompose(X, M, rank, mask=mask, **settings)
         return self
+
+    def _takes_similarities(self, X: Any) -> bool:
+        if self.affinity != "auto":
+            return super()._takes_similarities(X)
+        matrix, _ = (X, None) if hasattr(X, "columns") else as_similarity(X)
+        shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
+        return len(shape) == 2 and shape[0] == shape[1]
 
     def _conclude(self, solution: Solution) -> None:
         """Cluster the items."""
