@@ -346,7 +346,7 @@ def write_anndata(
         Rows in the order of ``adata.obs_names``. A DataFrame with labels must have just these.
     key_added : str, default="X_symrelu"
         The embedding goes to ``adata.obsm[key_added]``, what else is known of it to ``adata.uns`` under the
-        same name without "X_". What another tool put there is not overwritten.
+        same name without ``X_``. What another tool put there is not overwritten.
     signature : array-like of shape (n_components,), optional
         Signs of the columns.
     params : mapping, optional
