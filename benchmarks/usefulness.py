@@ -372,6 +372,37 @@ def markdown(lines: list[Line], task: str) -> str:
     return "\n".join(rows)
 
 
+# What is gained: by what, the method with it, the method without it.
+GAINS = {
+    "clustering": (
+        ("the ReLU", "SymReLUClustering", "control: without the ReLU"),
+        ("the negative column", "SymReLUClustering", "control: n_negative=0"),
+        ("a fit instead of eigenvectors", "SymReLUClustering", "control: linkage on the eigendecomposition"),
+        ("the model instead of M itself", "SymReLUClustering", "control: linkage on M"),
+        ("linkage instead of k-means, on M", "control: linkage on M", "SpectralClustering, k-means"),
+    ),
+    "links": (
+        ("the ReLU", "LinkPredictor", "control: without the ReLU"),
+        ("the negative column", "LinkPredictor", "control: n_negative=0"),
+        ("ridge and weights, without the ReLU", "control: without the ReLU", "normalised eigsh, best rank"),
+        ("regularised degrees, of eigenvectors", "normalised eigsh, best rank", "eigsh, best rank"),
+    ),
+}
+
+
+def gains(lines: list[Line], task: str) -> str:
+    """Return what each ingredient adds to the mean score."""
+    means = {(line.method, line.data): line.mean for line in lines if line.task == task}
+    data = list(dict.fromkeys(line.data for line in lines if line.task == task))
+    sentences = []
+    for what, with_it, without_it in GAINS[task]:
+        both = [name for name in data if (with_it, name) in means and (without_it, name) in means]
+        parts = [f"{name} {means[with_it, name] - means[without_it, name]:+.3f}" for name in both]
+        if parts:
+            sentences.append(f"- {what[0].upper()}{what[1:]} adds: {', '.join(parts)}.")
+    return "\n".join(sentences)
+
+
 def draw(lines: list[Line], path: Path) -> None:
     """Draw the scores of each method, a panel for each task."""
     tasks = list(dict.fromkeys(line.task for line in lines))
@@ -413,7 +444,9 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
     lines = summarise(run_jobs(list(jobs(arguments)), arguments.store, arguments.jobs))
-    tables = "\n\n".join(markdown(lines, task) for task in arguments.tasks)
+    tables = "\n\n".join(
+        f"{markdown(lines, task)}\n\n{gains(lines, task)}".rstrip() for task in arguments.tasks
+    )
     print("\n" + tables)
     if arguments.output:
         arguments.output.mkdir(parents=True, exist_ok=True)
