@@ -131,6 +131,8 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "max_time": 7.0,
         "random_state": 4,
         "backend": "dense",
+        "checkpoint": "fit.ckpt",
+        "verbose": 2,
     }
     mask = np.zeros((60, 60), dtype=bool)
     SymReLUClustering(3, **values).fit(M, mask=mask)

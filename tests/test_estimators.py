@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from symrelu import AAPB, Status, SymReLU, decompose
+from symrelu import AAPB, LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.graphs import self_tuning_graph
 from symrelu.selection import select_rank
@@ -462,6 +462,22 @@ def test_a_later_fit_forgets_the_graph_of_an_earlier_one(M):
     model.set_params(affinity="precomputed").fit(M)
     assert not hasattr(model, "affinity_matrix_")
     assert model.transform(M[:2]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", ["anndata", "torch"])
+@pytest.mark.parametrize("model", [SymReLU, SymReLUClustering, LinkPredictor])
+def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
+    library = pytest.importorskip(kind)
+    names = [f"cell {k}" for k in range(40)]
+    if kind == "anndata":
+        held = library.AnnData(np.ones((40, 2)), obsp={"connectivities": sparse.csr_matrix(M)})
+        held.obs_names = names
+    else:
+        held = library.tensor(M).to_sparse()
+    settings = {"random_state": 0, "alpha": 0.5}
+    fitted = model(3, **settings).fit(held)
+    assert_array_equal(fitted.embedding_, model(3, **settings).fit(sparse.csr_array(M)).embedding_)
+    assert list(getattr(fitted, "node_names_", [])) == (names if kind == "anndata" else [])
 
 
 def test_frames_whose_columns_are_in_another_order(M):

@@ -170,6 +170,7 @@ def test_every_setting_counts():
         "max_time": 100.0,
         "random_state": 3,
         "backend": "reference",
+        "verbose": 0,
     }
     predictor = LinkPredictor(4, degree_regularization=0.3, n_init=1, **settings).fit(B)
     assert_allclose(all_scores(predictor), formula(B, tau=0.3, rank=4, **settings), rtol=1e-9, atol=1e-12)

@@ -65,6 +65,11 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         Seed of the start.
     backend : {"auto", "dense", "sparse", "reference"}, default="auto"
         How M is held.
+    checkpoint : str, path-like or Checkpoint, optional
+        A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
+        it.
+    verbose : int, default=0
+        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step.
 
     Attributes
     ----------
@@ -147,6 +152,8 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         max_time: float | None = None,
         random_state: Any = None,
         backend: str = "auto",
+        checkpoint: Any | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_components = n_components
@@ -164,6 +171,8 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.checkpoint = checkpoint
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLUClustering:

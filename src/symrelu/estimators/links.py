@@ -77,6 +77,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
         where links are few, and depends less on the seed.
     n_jobs : int, optional
         How many of them run at a time, as everywhere in scikit-learn.
+    verbose : int, default=0
+        1 tells the logger ``symrelu`` of the fits once a second, 2 at each step.
 
     Attributes
     ----------
@@ -161,6 +163,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         backend: str = "auto",
         n_init: int = 5,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
@@ -178,6 +181,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
         self.backend = backend
         self.n_init = n_init
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
