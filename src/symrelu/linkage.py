@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import sklearn
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
+from symrelu.batches import working_memory
 from symrelu.kernels import linkage as kernels
 from symrelu.kernels.linkage import NOBODY
 from symrelu.validation import check_factor, check_integer, check_similarity
@@ -295,7 +295,7 @@ def _unit_exponent(data: np.ndarray) -> int:
 def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
     """Return the upper triangle of max(0, X) as a csr_array, or None if it needs too much memory."""
     n = len(left)
-    limit = _working_memory() / _BYTES_PER_PAIR
+    limit = working_memory() / _BYTES_PER_PAIR
     parts, count = [], 0
     for batch in gen_batches(n, _rows_at_once(n)):
         block = left[batch] @ right[batch.start :].T
@@ -309,13 +309,9 @@ def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
     return sparse.csr_array((data, (i, j)), shape=(n, n))
 
 
-def _working_memory() -> float:
-    return float(sklearn.get_config()["working_memory"] * 2**20)
-
-
 def _rows_at_once(n: int) -> int:
     """Return how many rows of X to compute at once: a few MB, or what scikit-learn's working memory allows."""
-    allowed = _working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
+    allowed = working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
     return max(1, min(int(allowed), max(_FEWEST_ROWS, _BLOCK // n)))
 
 
@@ -332,7 +328,7 @@ class _FactorRows:
         self._labels, self._sizes = np.arange(n), np.ones(n)
         self._kept: dict[int, np.ndarray] = {}
         self._by_size: list[tuple[float, int]] = []  # heap; sizes that are out of date stay in it
-        self._capacity = int(_working_memory() // (2 * 8 * n))
+        self._capacity = int(working_memory() // (2 * 8 * n))
 
     def nearest(self, cluster: int) -> tuple[int, float]:
         row = self._kept.get(cluster)

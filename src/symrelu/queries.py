@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import sklearn
 from scipy import sparse
-from sklearn.utils import gen_batches
 
+from symrelu.batches import batches
 from symrelu.validation import check_integer
 
 NOBODY = -1  # stands in place of an item where there are fewer than k
@@ -103,12 +101,6 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
         places = np.arange(len(values))
     places = places[values[places] > -np.inf]
     return places[np.argsort(-values[places], kind="stable")][:k]
-
-
-def batches(count: int, bytes_each: int) -> Iterator[slice]:
-    """Return slices of ``count`` that fit into scikit-learn's working memory."""
-    available = sklearn.get_config()["working_memory"] * 2**20
-    return gen_batches(count, max(1, int(available // bytes_each))) if count else iter(())
 
 
 def _check_items(name: str, items: Any, n: int) -> np.ndarray:

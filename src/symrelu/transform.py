@@ -22,10 +22,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import sklearn
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from symrelu.batches import batches, working_memory
 from symrelu.kernels.convex_rows import differentiate_rows, move_rows
 from symrelu.kernels.threads import allowed_threads, run_rounds
 
@@ -76,9 +76,8 @@ def transform_rows(
     V = np.ldexp(U.astype(np.float64), -of_U) * signature
     problem = _Problem(V, signature.astype(np.float64), math.ldexp(alpha / 2, -2 * of_U), float(zero_weight))
     U_new = np.zeros((n_new, rank))
-    available = sklearn.get_config()["working_memory"] * 2**20
     workers = min(allowed_threads(), max(1, -(-n_new // _ROWS_AT_ONCE)))
-    at_once = int(np.clip(available / (workers * _ARRAYS * n * 8), 1, _ROWS_AT_ONCE))
+    at_once = int(np.clip(working_memory() / (workers * _ARRAYS * n * 8), 1, _ROWS_AT_ONCE))
 
     def work(_: int, batches: Sequence[slice]) -> None:
         for batch in batches:
@@ -113,8 +112,7 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     values = M_new.data if sparse.issparse(M_new) else M_new
     exponent = int(np.frexp(values.max(initial=0.0))[1])  # so that no square leaves the range
     V = np.ldexp(V.astype(np.float64), -exponent)
-    available = sklearn.get_config()["working_memory"] * 2**20
-    for batch in gen_batches(n_new, max(1, int(available / (_ARRAYS * n * 8)))) if n_new else ():
+    for batch in batches(n_new, _ARRAYS * n * 8):
         coded = np.ldexp(_coded(M_new, mask, batch), -exponent)
         error = np.where(coded < 0, 0, np.maximum(0, U_new[batch] @ V.T) - coded)
         wrong += float(np.einsum("kj,kj->", error, error))

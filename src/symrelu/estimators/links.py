@@ -10,10 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from symrelu.batches import batches
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.operators import as_operator
-from symrelu.queries import Queries, batches, check_exclude, largest
+from symrelu.queries import Queries, check_exclude, largest
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_integer,
