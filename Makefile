@@ -47,6 +47,7 @@ docs: $(VENV)/.installed-docs
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/transform.py
 
 reproduce: $(VENV)/.installed-cli,report
 	$(BIN)/symrelu reproduce synthetic --jobs $(JOBS) --output results/synthetic

@@ -200,7 +200,7 @@ def test_transform_of_fitted_and_new_items(M):
     assert_array_equal(estimator.transform(sparse.csr_array(M[30:, :30])), new)
     mask = np.arange(30) % 2 == np.zeros((10, 1))
     wrong = np.where(mask, 9.0, M[30:, :30])  # the model is exact: without these entries it finds the same
-    assert_allclose(estimator.transform(wrong, mask=mask), new, atol=1e-4)
+    assert_allclose(estimator.transform(wrong, mask), new, atol=1e-4)
     assert not np.allclose(estimator.transform(wrong), new, atol=1e-1)
 
 
@@ -526,6 +526,15 @@ def test_wrong_settings_are_told_before_a_rank_is_chosen(M, settings, error, mon
     monkeypatch.setattr("symrelu.estimators.embedding.select_rank", None)
     with pytest.raises(error):
         SymReLU("auto", **settings).fit(M)
+
+
+def test_the_choice_of_an_earlier_fit_is_forgotten():
+    M, _ = make_relu_gram(40, 2, random_state=0)
+    model = SymReLU("auto", max_iter=20, tol=1e-2, random_state=0).fit(M)
+    assert model.selection_.chosen["rank"] == model.embedding_.shape[1]
+    assert not hasattr(model.set_params(n_components=2).fit(M), "selection_")
+    with pytest.raises(TypeError, match=r"zero_weight must be a number in \(0, 1\], got 'x'"):
+        model.set_params(n_components="auto", zero_weight="x").fit(M)
 
 
 def test_automatic_number_of_columns_without_zeros():

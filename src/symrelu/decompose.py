@@ -169,21 +169,20 @@ def decompose(
             )
         file = snapshot = None
         if checkpoint is not None:
-            settings = {
-                "rank": rank,
-                "solver": repr(solver),
-                "n_negative": n_negative,
-                "diagonal": diagonal,
-                "zero_weight": float(zero_weight),
-                "alpha": alpha,
-                "init": init if isinstance(init, str) else "an array",
-                "random_state": _seed(random_state),
-                "operator": type(op).__name__,
-                "matrix": fingerprint(M),
-                "mask": fingerprint(mask),
-                "starting factor": None if isinstance(init, str) else fingerprint(init),
-            }
-            file = CheckpointFile(checkpoint, settings)
+            identity = _identity(
+                M,
+                mask,
+                init,
+                random_state,
+                rank=rank,
+                solver=repr(solver),
+                n_negative=n_negative,
+                diagonal=diagonal,
+                zero_weight=float(zero_weight),
+                alpha=alpha,
+                operator=type(op).__name__,
+            )
+            file = CheckpointFile(checkpoint, identity)
             snapshot = file.read()
         if snapshot is not None:
             op = op.with_signature(snapshot.signature)
@@ -220,11 +219,18 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _seed(random_state: Any) -> int | str | None:
-    """Return what a checkpoint can tell of a seed."""
-    if isinstance(random_state, (int, np.integer)):
-        return int(random_state)
-    return None if random_state is None else "a generator"
+def _identity(M: Any, mask: Any | None, init: Any, random_state: Any, **settings: Any) -> dict[str, Any]:
+    """Return by what a checkpoint knows the fit that it is of."""
+    seeded = isinstance(random_state, (int, np.integer))
+    named = isinstance(init, str)
+    return {
+        **settings,
+        "random_state": int(random_state) if seeded else (None if random_state is None else "a generator"),
+        "init": init if named else "an array",
+        "starting factor": None if named else fingerprint(init),
+        "matrix": fingerprint(M),
+        "mask": fingerprint(mask),
+    }
 
 
 def _scaled_alpha(alpha: float, exponent: int) -> float:

@@ -192,7 +192,6 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         settings = self.get_params(deep=False)
         for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
             del settings[name]
-        self._check_settings(settings)
         self._decompose(X, M, self._rank(M, mask, settings), mask=mask, **settings)
         return self
 
@@ -214,7 +213,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         """
         return self.fit(X, y, mask=mask).embedding_
 
-    def transform(self, X: Any, *, mask: Any | None = None) -> np.ndarray:
+    def transform(self, X: Any, mask: Any | None = None) -> np.ndarray:
         """Embed new items by their similarities to the fitted ones.
 
         Each new row is the minimum of a convex problem, that of a row of the fit with the other rows held;
@@ -279,16 +278,18 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
 
     def _rank(self, M: Any, mask: Any | None, settings: dict[str, Any]) -> int:
         """Return the number of columns, chosen by hidden pairs if that is asked for."""
+        self.__dict__.pop("selection_", None)  # of an earlier fit
         if not isinstance(self.n_components, str):
             return check_integer("n_components", self.n_components, 1, M.shape[0], " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
+        self._check_settings(settings)  # before the work of a choice
         if self.warm_start and hasattr(self, "embedding_"):
             return self._n_features_out
         saved = saved_rank(as_checkpoint(self.checkpoint))
         if saved is not None:
             return saved
         # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
-        weighted = self.zero_weight < 1 and _has_zeros(M)
+        weighted = self.zero_weight != 1 and _has_zeros(M)
         passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
         self.selection_ = select_rank(
             M,
