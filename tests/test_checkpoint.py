@@ -226,6 +226,13 @@ def test_what_is_not_finished_is_not_followed(path):
     assert {file.name for file in path.parent.iterdir()} == {path.name, "victim"}
 
 
+def test_only_its_own_unfinished_files_are_cleared_away(path):
+    other = path.with_name(f".{path.name}-2-0123456789abcdef.part")  # of a fit with the checkpoint fit.ckpt-2
+    other.write_bytes(b"")
+    resume(path)
+    assert other.exists()
+
+
 def test_writers_at_the_same_time_leave_a_whole_file(path):
     """Whoever renames last wins; the file is complete at every moment."""
     threads = [

@@ -130,7 +130,8 @@ class CheckpointFile:
 
     def read(self) -> Snapshot | None:
         """Return what was written, None if there is no file; a file that is not of this fit is refused."""
-        for left_by_a_killed_fit in self.path.parent.glob(f"{glob.escape(self.prefix)}-*.part"):
+        unfinished = f"{glob.escape(self.prefix)}-{'[0-9a-f]' * 16}.part"  # see write_aside
+        for left_by_a_killed_fit in self.path.parent.glob(unfinished):
             left_by_a_killed_fit.unlink(missing_ok=True)
         if not self.path.exists():
             return None
