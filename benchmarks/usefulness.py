@@ -459,4 +459,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import usefulness  # by its name: workers cannot import what is in __main__
+
+    usefulness.main()
