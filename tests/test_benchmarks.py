@@ -19,8 +19,8 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
         ("memory.py --n 300 --rank 3 --steps 1", "MB"),
         ("transform.py --n 200 --new 100 --rank 3", "in evaluations"),
         (
-            "usefulness.py --tasks clustering --images digits --seeds 1 --jobs 2 --output out --store scores.csv "
-            "--methods 'control: linkage on M' 'control: linkage on the eigendecomposition'",
+            "usefulness.py --tasks clustering --images digits --seeds 1 --jobs 2 --output out "
+            "--store scores.csv --methods 'control: linkage on M' 'control: linkage on the eigendecomposition'",
             "| control: linkage on M | 0.887",
         ),
         ("rank.py --tasks synthetic --n 60 --seeds 1 --jobs 2 --output out", "| n=60, p=0.1 | 0 |"),
