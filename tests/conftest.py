@@ -4,6 +4,8 @@ from hypothesis import HealthCheck, settings
 
 from symrelu.kernels import tiles
 
+os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
+
 # Small tests shall run on threads too.
 tiles.MIN_WORK_TO_SHARE = 0
 

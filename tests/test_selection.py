@@ -447,9 +447,26 @@ def test_frame_needs_pandas(found, monkeypatch):
 
 
 def test_plot_needs_matplotlib(found, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install symrelu\[plot\]"):
         found.plot()
+
+
+def test_a_notebook_shows_the_plot(found):
+    """Axes of its own are in a figure of pyplot, and those of others stay where they are."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    before = pyplot.get_fignums()
+    ax = found.plot()
+    assert ax.figure.number in set(pyplot.get_fignums()) - set(before)
+    assert found.plot(ax) is ax
+    assert len(pyplot.get_fignums()) == len(before) + 1
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def drawn(ax):

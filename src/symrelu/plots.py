@@ -130,6 +130,15 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
         figure.savefig(file, format="svg" if svg else "png", dpi=dpi, metadata=metadata)
 
 
+def shown_axes(**settings: Any) -> Any:
+    """Return axes in a new figure of pyplot, which notebooks and ``pyplot.show`` show by themselves."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
+    return pyplot.figure(layout="constrained", **settings).add_subplot()
+
+
 def new_figure(**settings: Any) -> Any:
     """Return a matplotlib figure that needs no window and no global state."""
     try:

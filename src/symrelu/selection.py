@@ -18,7 +18,7 @@ from symrelu.decompose import decompose
 from symrelu.loop import Limits
 from symrelu.metrics import parameters_per_pair
 from symrelu.operators import BACKENDS
-from symrelu.plots import new_figure
+from symrelu.plots import shown_axes
 from symrelu.solution import Status
 from symrelu.solvers import get_solver
 from symrelu.start import STARTS
@@ -119,13 +119,13 @@ class RankSelection:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+            Where to draw; a new figure of pyplot by default.
 
         Returns
         -------
         ax : matplotlib Axes
         """
-        ax = new_figure(figsize=(6, 4)).add_subplot() if ax is None else ax
+        ax = shown_axes(figsize=(6, 4)) if ax is None else ax
         values = {name: list(dict.fromkeys(row[name] for row in self.table)) for name in GRID}
         along = max(GRID, key=lambda name: len(values[name]))
         places = _places(along, values[along])
