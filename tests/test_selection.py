@@ -19,6 +19,7 @@ from symrelu.datasets import make_relu_gram
 from symrelu.metrics import parameters_per_pair, relative_error
 from symrelu.plots import new_figure
 from symrelu.selection import RankSelection, select_rank
+from symrelu.validation import check_observed
 
 M, _ = make_relu_gram(40, 3, shift=0.1, random_state=0)
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
@@ -28,6 +29,7 @@ QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
 def split_of(M, unknown=None, fraction=0.1, zeros_per_positive=5.0, seed=0):
     unknown = None if unknown is None else sparse.csr_array(unknown)
+    M, unknown = check_observed(M, unknown)
     return selection._split(selection._pairs(M, unknown), fraction, zeros_per_positive, seed)
 
 

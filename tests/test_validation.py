@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import AAPB, decompose, validation
+from symrelu import AAPB, SymReLU, decompose, metrics, select_rank, validation
+from symrelu.graphs import self_tuning_graph
 from symrelu.validation import check_mask, check_similarity, scale_exponent, scaled
 
 GOOD = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 2.0]])
@@ -408,3 +409,209 @@ def test_mask_forms(kind):
 def test_mask_with_duplicates_and_explicit_false():
     mask = sparse.coo_array(([True, True, True, False], ([0, 0, 1, 2], [1, 1, 0, 2])), shape=(3, 3))
     assert check_mask(mask, 3).nnz == 2
+
+
+# ------------------------------------------------------------------- unknown entries (issue 11.1)
+
+UNKNOWN = [0.0, 1.0, -3.0, 1e-20, 1e20, 1e120, 1e170, 1e308, np.nan, np.inf, -np.inf]
+
+
+def hidden_and_known():
+    """Return a matrix of 12 items and a mask of some of its pairs."""
+    factor = np.random.default_rng(3).standard_normal((12, 3))
+    M = np.maximum(0, factor @ factor.T)
+    mask = np.zeros((12, 12), bool)
+    mask[[0, 2, 2, 11], [1, 9, 4, 11]] = True
+    return M, mask | mask.T
+
+
+def forms(M, mask):
+    """Return M and its mask dense and sparse, crossed; a stored zero is no other thing than none."""
+    return [
+        (kind(M), how(mask)) for kind in (np.array, sparse.csr_array) for how in (np.array, sparse.csr_array)
+    ]
+
+
+def same(one, other):
+    assert_array_equal(one.U, other.U)
+    assert one.status is other.status
+    for name in ("relative_error", "objective", "norm", "n_iter"):
+        assert getattr(one, name) == getattr(other, name), name
+
+
+@pytest.mark.parametrize("value", UNKNOWN)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_about_an_unknown_entry_changes_a_fit(value, dtype):
+    M, mask = hidden_and_known()
+    other = M.copy()
+    other[mask] = value
+    np.fill_diagonal(other, value)
+    with np.errstate(over="ignore"):
+        M, other = M.astype(dtype), other.astype(dtype)
+    settings = {"diagonal": "ignore", "random_state": 0, "max_iter": 20, "n_negative": 1}
+    for (one, mask_one), (two, _) in zip(forms(M, mask), forms(other, mask), strict=True):
+        same(decompose(one, 3, mask=mask_one, **settings), decompose(two, 3, mask=mask_one, **settings))
+
+
+@pytest.mark.parametrize("value", UNKNOWN)
+def test_nothing_about_an_unknown_entry_changes_a_judgement(value):
+    M, mask = hidden_and_known()
+    other = M.copy()
+    other[mask] = value
+    np.fill_diagonal(other, value)
+    U = np.random.default_rng(0).standard_normal((12, 3))
+    settings = {"diagonal": "ignore", "random_state": 0, "max_iter": 5}
+    for (one, mask_one), (two, _) in zip(forms(M, mask), forms(other, mask), strict=True):
+        known = {"mask": mask_one, "diagonal": "ignore"}
+        for metric in (metrics.relative_error, metrics.half_squared_error):
+            assert metric(one, U, **known) == metric(two, U, **known)
+        assert metrics.parameters_per_pair(one, 3, **known) == metrics.parameters_per_pair(two, 3, **known)
+        tables = [select_rank(A, [1, 2], mask=mask_one, n_repeats=2, **settings).table for A in (one, two)]
+        assert tables[0] == tables[1]
+
+
+@pytest.mark.parametrize("value", UNKNOWN)
+def test_what_a_fit_saw_does_not_change_the_error_on_what_it_did_not_see(value):
+    M, mask = hidden_and_known()
+    other = np.where(mask, M, value)
+    U = np.random.default_rng(0).standard_normal((12, 3))
+    for (one, mask_one), (two, _) in zip(forms(M, mask), forms(other, mask), strict=True):
+        assert metrics.held_out_error(one, U, mask=mask_one) == metrics.held_out_error(two, U, mask=mask_one)
+
+
+@pytest.mark.parametrize("value", UNKNOWN)
+def test_nothing_about_an_unknown_similarity_changes_a_new_row(value):
+    M, mask = hidden_and_known()
+    solution = decompose(M, 3, random_state=0, max_iter=30)
+    rows, unknown = M[:5].copy(), mask[:5]
+    rows[unknown] = value
+    for (one, mask_one), (two, _) in zip(forms(M[:5], unknown), forms(rows, unknown), strict=True):
+        assert_array_equal(solution.transform(one, mask_one), solution.transform(two, mask_one))
+        assert solution.score(one, mask_one) == solution.score(two, mask_one)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [(np.float32, 1e20), (np.float64, 1e120), (np.float64, 1e170)])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_huge_diagonal_that_is_ignored_does_not_end_a_fit(dtype, value, kind):
+    factor = np.random.default_rng(0).standard_normal((40, 4))
+    M = np.maximum(0, factor @ factor.T).astype(dtype)
+    np.fill_diagonal(M, value)
+    solution = decompose(kind(M), 4, diagonal="ignore", random_state=0)
+    assert solution.relative_error <= 1e-4
+    assert solution.n_iter > 0
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(UNKNOWN), st.booleans())
+def test_unknown_entries_are_taken_out_and_no_others(seed, value, ignored):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    mask = np.triu(rng.random((n, n)) < 0.4)
+    mask |= mask.T
+    truth = np.triu(rng.integers(0, 3, (n, n))).astype(float)
+    truth = np.maximum(truth, truth.T)
+    unknown = mask | (ignored & np.eye(n, dtype=bool))
+    given_M, diagonal = np.where(unknown, value, truth), "ignore" if ignored else "fit"
+    expected = np.where(unknown, 0.0, truth)
+    if not expected.any():
+        return
+    for M, a_mask in forms(given_M, mask):
+        checked, _ = validation.check_observed(M, a_mask, diagonal)
+        assert_array_equal(checked.toarray() if sparse.issparse(checked) else checked, expected)
+
+
+# ----------------------------------------------------------------------- duplicates (issue 11.3)
+
+INTEGERS = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("format", ["coo", "csr", "csc", "bsr", "coo_matrix", "csr_matrix"])
+def test_duplicates_are_added_as_floats(dtype, format):
+    largest = 1 if dtype == np.bool_ else np.iinfo(dtype).max
+    data = np.array([largest, largest, largest, 1, largest, 1], dtype)
+    rows, cols = np.array([0, 1, 0, 0, 1, 1]), np.array([0, 1, 1, 1, 0, 0])
+    indptr, kind = np.array([0, 3, 6]), getattr(sparse, format if "_" in format else f"{format}_array")
+    order = np.argsort(rows if "csc" not in format else cols, kind="stable")
+    M = kind((2, 2), dtype=dtype)
+    if "coo" in format:
+        M = kind((data, (rows, cols)), shape=(2, 2))
+    elif format == "bsr":
+        M = kind((data[order][:, None, None], cols[order], indptr), shape=(2, 2))
+    else:
+        M = kind((data[order], (cols if "csr" in format else rows)[order], indptr), shape=(2, 2))
+    twice = 1.0 if dtype == np.bool_ else float(largest) + 1
+    assert_array_equal(check_similarity(M).toarray(), [[float(largest), twice], [twice, float(largest)]])
+
+
+# -------------------------------------------------------------- malformed sparse input (issue 11.9)
+
+
+def malformed_lil(dtype=float):
+    M = sparse.lil_array(GOOD.astype(dtype))
+    M.rows[0][1] = 10**6
+    return M
+
+
+def uneven_lil(dtype=float):
+    M = sparse.lil_array(GOOD.astype(dtype))
+    M.data[0].append(dtype(1))
+    return M
+
+
+def malformed_dok(dtype=float):
+    M = sparse.dok_array(GOOD.astype(dtype))
+    M._dict[(0, 10**6)] = dtype(1)
+    return M
+
+
+def bsr_without_width(dtype=float):
+    M = sparse.bsr_array(GOOD.astype(dtype), blocksize=(1, 1))
+    M.data = M.data[:, :, :0]
+    return M
+
+
+def broken(dtype):
+    """Return sparse matrices that scipy's compiled code would follow out of memory."""
+    good = GOOD.astype(dtype)
+
+    def change(kind, attribute, by):
+        M = kind(good)
+        setattr(M, attribute, getattr(M, attribute) + by)
+        return M
+
+    coo = sparse.coo_array(good)
+    coo.coords = tuple(index + 10**6 for index in coo.coords)
+    return {
+        "csr": change(sparse.csr_array, "indices", 10**6),
+        "csr_matrix": change(sparse.csr_matrix, "indices", -5),
+        "csc": change(sparse.csc_array, "indices", 10**6),
+        "indptr": change(sparse.csr_array, "indptr", 7),
+        "bsr": change(sparse.bsr_array, "indices", 10**6),
+        "bsr without width": bsr_without_width(dtype),
+        "coo": coo,
+        "lil": malformed_lil(dtype),
+        "lil, uneven": uneven_lil(dtype),
+        "dok": malformed_dok(dtype),
+    }
+
+
+BROKEN = list(broken(float))
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_malformed_sparse_input_is_refused_before_compiled_code_sees_it(case):
+    M, mask = broken(float)[case], broken(bool)[case]
+    solution = decompose(GOOD, 2, random_state=0)
+    model = SymReLU(2, random_state=0, diagonal="ignore").fit(GOOD)
+    for name, use in {
+        "M": lambda: decompose(M, 2),
+        "mask": lambda: decompose(GOOD, 2, mask=mask),
+        "M_new": lambda: solution.transform(M),
+        "mask ": lambda: solution.transform(GOOD, mask=mask),
+        "mask  ": lambda: model.transform(GOOD, mask=mask),
+        "mask of the metric": lambda: metrics.relative_error(GOOD, solution.U, mask=mask),
+        "exclude": lambda: solution.top_k([0], 1, exclude=M),
+        "X": lambda: self_tuning_graph(M),
+    }.items():
+        with pytest.raises(ValueError, match=f"{name.split()[0]} must be a well-formed sparse matrix: "):
+            use()

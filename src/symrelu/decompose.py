@@ -21,10 +21,9 @@ from symrelu.validation import (
     check_callback,
     check_choice,
     check_integer,
-    check_mask,
     check_memory,
     check_number,
-    check_similarity,
+    check_observed,
     random_generator,
     scale_exponent,
     scaled,
@@ -130,7 +129,6 @@ def decompose(
     """
     solver = get_solver(solver)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
-    check_choice("diagonal", diagonal, ("fit", "ignore"))
     check_choice("backend", backend, BACKENDS)
     check_number("zero_weight", zero_weight, 0, 1, low_included=False)
     alpha = check_number("alpha", alpha)
@@ -141,9 +139,8 @@ def decompose(
             f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
         )
     verbose = check_verbose(verbose)
-    M = check_similarity(M)
+    M, mask = check_observed(M, mask, diagonal)
     n = M.shape[0]
-    mask = check_mask(mask, n)
     rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
     n_negative = _check_n_negative(n_negative, rank)
     init = check_init(init, n, rank, M.dtype)
@@ -163,10 +160,6 @@ def decompose(
             mask=mask,
             backend=backend,
         )
-        if op.norm == 0:
-            raise ValueError(
-                "M must have a positive entry that is observed, but mask and diagonal hide them all."
-            )
         file = snapshot = None
         if checkpoint is not None:
             identity = _identity(

@@ -13,12 +13,11 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
 from symrelu.operators import Operator, as_operator
 from symrelu.validation import (
-    check_choice,
     check_factor,
+    check_hidden,
     check_integer,
-    check_mask,
     check_number,
-    check_similarity,
+    check_observed,
     random_generator,
     scale_exponent,
     scaled,
@@ -55,8 +54,6 @@ def relative_error(
     1.0
     """
     op, U = _problem(M, U, signature, diagonal, mask)
-    if op.norm == 0:
-        raise ValueError("M must have a positive entry that is observed, but mask and diagonal hide them all.")
     return op.relative_error(op.loss(U).loss)
 
 
@@ -102,17 +99,11 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     >>> held_out_error(np.ones((3, 3)), U, mask=mask)
     0.0
     """
-    M = check_similarity(M)
+    M, mask = check_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
-    mask = check_mask(mask, M.shape[0])
-    if mask is None:
-        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
-    entries = sparse.coo_array(mask)
-    if entries.nnz == 0:
-        raise ValueError("mask must hide at least one entry, got none.")
-    rows, cols = (np.asarray(index) for index in entries.coords)
+    rows, cols = (np.asarray(index) for index in sparse.coo_array(mask).coords)
     wrong = total = 0.0
     for batch in gen_batches(len(rows), _ENTRY_BATCH):
         i, j = rows[batch], cols[batch]
@@ -156,13 +147,16 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
     return sparse.csr_array(pairs + pairs.T, dtype=bool)
 
 
-def parameters_per_pair(M: Any, rank: int) -> float:
-    """Return the numbers in a factor divided by the pairs with M > 0: from 1 on, a fit can interpolate.
+def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any | None = None) -> float:
+    """Return the numbers in a factor per observed pair with M > 0: from 1 on, a fit can interpolate.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
     rank : int
+    diagonal : {"fit", "ignore"}, default="fit"
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry is unknown.
 
     Returns
     -------
@@ -175,7 +169,7 @@ def parameters_per_pair(M: Any, rank: int) -> float:
     >>> parameters_per_pair(np.ones((3, 3)), rank=2)
     1.0
     """
-    M = check_similarity(M)
+    M, _ = check_observed(M, mask, diagonal)
     on_diagonal = np.count_nonzero(M.diagonal())
     positive = M.nnz if sparse.issparse(M) else np.count_nonzero(M)
     return float(M.shape[0] * rank / ((positive + on_diagonal) / 2))
@@ -184,9 +178,7 @@ def parameters_per_pair(M: Any, rank: int) -> float:
 def _problem(
     M: Any, U: Any, signature: Any | None, diagonal: str, mask: Any | None
 ) -> tuple[Operator, np.ndarray]:
-    M = check_similarity(M)
-    mask = check_mask(mask, M.shape[0])
-    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    M, mask = check_observed(M, mask, diagonal)
     U, signature = _check_factor(M, U, signature)
     k = scale_exponent(M)
     op = as_operator(scaled(M, k), signature, diagonal=diagonal, mask=mask)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.batches import batches
-from symrelu.validation import check_integer
+from symrelu.validation import check_integer, check_well_formed
 
 NOBODY = -1  # stands in place of an item where there are fewer than k
 
@@ -116,6 +116,8 @@ def _check_items(name: str, items: Any, n: int) -> np.ndarray:
 
 def check_exclude(exclude: Any, n: int) -> Any:
     """Return the pairs to leave out as a csr_array."""
+    if sparse.issparse(exclude):
+        check_well_formed(exclude, "exclude")
     matrix = sparse.csr_array(exclude)
     if matrix.shape != (n, n):
         raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")

@@ -25,9 +25,8 @@ from symrelu.start import STARTS
 from symrelu.validation import (
     check_choice,
     check_integer,
-    check_mask,
     check_number,
-    check_similarity,
+    check_observed,
     random_generator,
 )
 
@@ -253,15 +252,13 @@ def select_rank(
     """
     check_choice("scoring", scoring, tuple(BASELINES))
     check_choice("rule", rule, RULES)
-    check_choice("diagonal", diagonal, ("fit", "ignore"))
     check_integer("n_repeats", n_repeats, 2, note=" (one score has no standard error)")
     check_number("fraction", fraction, 0, 0.9, low_included=False)
     check_number("zeros_per_positive", zeros_per_positive, low_included=False)
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
-    M = check_similarity(M)
-    mask = check_mask(mask, M.shape[0])
+    M, mask = check_observed(M, mask, diagonal)
     unknown = None if mask is None else sparse.csr_array(mask)
     grid = _grid(M, ranks, n_negative, alpha, zero_weight)
     pairs = _pairs(M, unknown)
@@ -382,13 +379,8 @@ class _Split(NamedTuple):
 
 def _pairs(M: Any, unknown: Any | None) -> _Pairs:
     n = M.shape[0]
-    positive, values = _upper(M)
-    not_zero = positive
-    if unknown is not None:
-        masked, _ = _upper(unknown)
-        not_zero = np.union1d(positive, masked)
-        observed = ~np.isin(positive, masked, assume_unique=True)
-        positive, values = positive[observed], values[observed]
+    positive, values = _upper(M)  # M is zero where it is unknown
+    not_zero = positive if unknown is None else np.union1d(positive, _upper(unknown)[0])
     return _Pairs(n, positive, values, not_zero)
 
 

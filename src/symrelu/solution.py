@@ -15,7 +15,7 @@ from symrelu.files import damage_named, open_npz, write_aside
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.queries import Queries
 from symrelu.transform import explained_squares, transform_rows
-from symrelu.validation import check_rows, check_rows_mask
+from symrelu.validation import check_rows
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -243,8 +243,9 @@ class Solution(Queries):
         U_new : ndarray of shape (n_new, rank)
         """
         self._require_relu_model("transform")
-        M_new = check_rows(M_new, len(self.U))
-        mask = check_rows_mask(mask, M_new.shape)
+        return self._transformed(*check_rows(M_new, len(self.U), mask))
+
+    def _transformed(self, M_new: Any, mask: Any | None) -> np.ndarray:
         with single_threaded_blas():
             return transform_rows(
                 M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
@@ -264,9 +265,9 @@ class Solution(Queries):
         score : float
             1 is exact; 0 is no better than predicting zero everywhere.
         """
-        U_new = self.transform(M_new, mask=mask)
-        M_new = check_rows(M_new, len(self.U))
-        return explained_squares(M_new, U_new, self.U * self.signature, check_rows_mask(mask, M_new.shape))
+        self._require_relu_model("score")
+        M_new, mask = check_rows(M_new, len(self.U), mask)
+        return explained_squares(M_new, self._transformed(M_new, mask), self.U * self.signature, mask)
 
     def canonicalize(self) -> Solution:
         """Return the same X by a factor that depends on X alone, so that runs can be compared.

@@ -39,30 +39,83 @@ def check_similarity(M: Any, name: str = "M") -> Any:
     -------
     M : csr_array or ndarray of shape (n, n)
     """
-    reject_foreign_objects(M, name)
-    M = _to_float_csr(M, name, _check_square) if sparse.issparse(M) else _to_float_array(M, name, _check_square)
-    _check_values(M, name)
-    M = _check_symmetric(M, name)
-    if not (M.nnz if sparse.issparse(M) else M.any()):
+    return check_observed(M, name=name)[0]
+
+
+def check_observed(
+    M: Any, mask: Any | None = None, diagonal: str = "fit", *, name: str = "M"
+) -> tuple[Any, Any | None]:
+    """Return M as :func:`check_similarity` does, zero where it is unknown, and its checked mask.
+
+    Unknown entries are taken out before anything looks at M: they may hold any value, NaN and infinity too,
+    and no result depends on it.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Over the observed entries nonnegative, symmetric, finite, with at least one positive entry.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry is unknown.
+    diagonal : {"fit", "ignore"}, default="fit"
+        "ignore" makes the diagonal unknown.
+    name : str, default="M"
+        What the messages call M.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n), or None
+    """
+    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    M = _to_floats(M, name, _check_square)
+    mask = check_mask(mask, M.shape[0])
+    observed = _without(M, mask, diagonal=diagonal == "ignore")
+    _check_values(observed, name)
+    observed = _check_symmetric(observed, name)
+    if not _any(observed):
+        if _any(M):
+            raise ValueError(
+                f"{name} must have a positive entry that is observed, but mask and diagonal hide them all."
+            )
         raise ValueError(f"{name} must have a positive entry, but all are zero: there is nothing to fit.")
-    return M
+    return observed, mask
 
 
-def check_rows(M: Any, n: int, name: str = "M_new") -> Any:
-    """Return the similarities of new items to n fitted ones as a canonical csr_array or an ndarray of floats.
+def check_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
+    """Return M as :func:`check_similarity` does, zero where it is not masked, and the checked mask.
+
+    It is the opposite of :func:`check_observed`, for what judges a fit by the entries that were hidden from it.
+    """
+    M = _to_floats(M, "M", _check_square)
+    if mask is None:
+        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
+    mask = check_mask(mask, M.shape[0])
+    if not _any(mask):
+        raise ValueError("mask must hide at least one entry, got none.")
+    M = _within(M, mask)
+    _check_values(M, "M")
+    return _check_symmetric(M, "M"), mask
+
+
+def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> tuple[Any, Any | None]:
+    """Return the similarities of new items to n fitted ones, zero where they are unknown, and their mask.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n_new, n)
-        Nonnegative and finite.
+        Nonnegative and finite where it is known.
     n : int
         Number of fitted items.
+    mask : sparse or dense bool matrix of shape (n_new, n), optional
+        True where a similarity is unknown.
     name : str, default="M_new"
-        What the messages call it.
+        What the messages call M.
 
     Returns
     -------
     M : csr_array or ndarray of shape (n_new, n)
+        Of floats; a csr_array is canonical.
+    mask : csr_array or ndarray of bool of shape (n_new, n), or None
     """
 
     def check_shape(shape: tuple[int, ...], name: str) -> None:
@@ -72,24 +125,83 @@ def check_rows(M: Any, n: int, name: str = "M_new") -> Any:
                 f"got shape {shape}."
             )
 
-    reject_foreign_objects(M, name)
-    M = _to_float_csr(M, name, check_shape) if sparse.issparse(M) else _to_float_array(M, name, check_shape)
+    M = _to_floats(M, name, check_shape)
+    if mask is not None:
+        mask = _to_boolean(mask)
+        if mask.shape != M.shape:
+            raise ValueError(f"mask must have the shape of {name}, {M.shape}, got {mask.shape}.")
+    M = _without(M, mask)
     _check_values(M, name)
+    return M, mask
+
+
+def _to_floats(M: Any, name: str, check_shape: CheckShape) -> Any:
+    """Return M as a canonical csr_array or a C-contiguous ndarray, in float32 or float64."""
+    reject_foreign_objects(M, name)
+    return _to_float_csr(M, name, check_shape) if sparse.issparse(M) else _to_float_array(M, name, check_shape)
+
+
+def _any(M: Any) -> bool:
+    return bool((M.data if sparse.issparse(M) else M).any())
+
+
+def _without(M: Any, mask: Any | None, *, diagonal: bool = False) -> Any:
+    """Return M with zeros where the mask is true, and on the diagonal if that is asked; M if it has them."""
+    if sparse.issparse(M):
+        rows, cols = _places(M)
+        unknown = rows == cols if diagonal else np.zeros(len(rows), bool)
+        if mask is not None:
+            unknown |= _entries(mask, rows, cols)
+        return _kept(M, rows, ~unknown) if unknown.any() else M
+    places = None if mask is None else _true_places(mask)
+    if not (places is not None and M[places].any()) and not (diagonal and M.diagonal().any()):
+        return M
+    M = M.copy()
+    if places is not None:
+        M[places] = 0
+    if diagonal:
+        np.fill_diagonal(M, 0)
     return M
 
 
-def check_rows_mask(mask: Any | None, shape: tuple[int, int]) -> Any | None:
-    """Return the mask of unknown similarities of new items as a csr_array or ndarray of bool, or None."""
-    if mask is None:
-        return None
-    mask = _to_boolean(mask)
-    if mask.shape != shape:
-        raise ValueError(f"mask must have the shape of M_new, {shape}, got {mask.shape}.")
-    return mask
+def _within(M: Any, mask: Any) -> Any:
+    """Return M with zeros where the mask is false."""
+    if sparse.issparse(M):
+        rows, cols = _places(M)
+        return _kept(M, rows, _entries(mask, rows, cols))
+    places = _true_places(mask)
+    masked = np.zeros_like(M)
+    masked[places] = M[places]
+    return masked
+
+
+def _places(M: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and columns of the stored entries of a csr_array."""
+    return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices
+
+
+def _kept(M: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
+    """Return a csr_array with some of its stored entries, whose rows are given, forgotten."""
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=M.shape[0]))])
+    return sparse.csr_array((M.data[kept], M.indices[kept], indptr), shape=M.shape)
+
+
+def _entries(mask: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    return np.asarray(mask[rows, cols], dtype=bool).ravel()
+
+
+def _true_places(mask: Any) -> Any:
+    return mask.nonzero() if sparse.issparse(mask) else mask
 
 
 def _to_boolean(mask: Any) -> Any:
-    mask = sparse.csr_array(mask) if sparse.issparse(mask) else np.asarray(mask)
+    if sparse.issparse(mask):
+        check_well_formed(mask, "mask")
+        mask = sparse.csr_array(mask, copy=True)
+        mask.sum_duplicates()
+        mask.eliminate_zeros()
+    else:
+        mask = np.asarray(mask)
     if mask.dtype != bool:
         raise TypeError(f"mask must be boolean (True = unknown), got entries of type {mask.dtype}.")
     return mask
@@ -138,28 +250,36 @@ def _check_square(shape: tuple[int, ...], name: str) -> None:
 def _to_float_csr(M: Any, name: str, check_shape: CheckShape) -> Any:
     check_shape(M.shape, name)
     dtype = _check_dtype(M.dtype, name)
-    _check_well_formed(M, name)
+    check_well_formed(M, name)
+    if M.dtype != bool:  # duplicates are added as floats: small integers would wrap round
+        M = M.astype(dtype, copy=False)
     csr = M.tocsr()
     # A new object over the same buffers: its format flags are computed, not inherited.
-    csr = sparse.csr_array((csr.data.astype(dtype, copy=False), csr.indices, csr.indptr), shape=csr.shape)
+    csr = sparse.csr_array((csr.data, csr.indices, csr.indptr), shape=csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    return _without_stored_zeros(csr)
+    return _without_stored_zeros(csr.astype(dtype, copy=False))
 
 
-def _check_well_formed(M: Any, name: str) -> None:
-    """Raise if indices point outside: scipy's and our compiled code would follow them."""
+def check_well_formed(M: Any, name: str) -> None:
+    """Raise if a sparse matrix points outside of itself, where compiled code would follow it."""
     try:
+        if M.format == "bsr" and 0 in M.blocksize:
+            raise ValueError(f"its blocks have the size {M.blocksize}")
         if M.format in ("csr", "csc", "bsr"):
             # A new object over the same buffers, since the check may tidy the one it is called on.
             type(M)((M.data, M.indices, M.indptr), shape=M.shape).check_format(full_check=True)
-        elif M.format == "coo":
-            for index, size in zip(M.coords, M.shape, strict=True):
-                if len(index) != len(M.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
-                    raise ValueError("coordinates must lie inside the shape, as many as there are values")
-    except ValueError as error:
-        raise ValueError(f"{name} must be a well-formed sparse matrix: {error}.") from error
+            return
+        if M.format == "lil" and list(map(len, M.rows)) != list(map(len, M.data)):
+            raise ValueError("each row must have as many values as columns")
+        M = M.tocoo(copy=False)
+        for index, size in zip(M.coords, M.shape, strict=True):
+            if len(index) != len(M.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
+                raise ValueError("coordinates must lie inside the shape, as many as there are values")
+    except Exception as error:  # scipy meets damage with many kinds
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise ValueError(f"{name} must be a well-formed sparse matrix: {reason}.") from error
 
 
 def _without_stored_zeros(csr: Any) -> Any:
@@ -284,13 +404,7 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     mask = _to_boolean(mask)
     if mask.shape != (n, n):
         raise ValueError(f"mask must have the shape of M, {(n, n)}, got {mask.shape}.")
-    if sparse.issparse(mask):
-        mask = sparse.csr_array(mask, copy=True)
-        mask.sum_duplicates()
-        mask.eliminate_zeros()
-        one_sided = (mask != mask.T).tocoo()
-    else:
-        one_sided = sparse.coo_array(mask != mask.T)
+    one_sided = sparse.coo_array(mask != mask.T)
     if one_sided.nnz:
         i, j = (int(index[0]) for index in one_sided.coords)
         raise ValueError(
@@ -388,7 +502,7 @@ def check_callback(callback: Any) -> Any:
 
 def scale_exponent(M: Any) -> int:
     """Return k such that M / 4^k has entries of order one; 0 where M is fine as it is."""
-    largest = float(M.data.max() if sparse.issparse(M) else max(row.max() for row in M))
+    largest = float(M.data.max(initial=0) if sparse.issparse(M) else max(row.max() for row in M))
     k = math.floor((math.frexp(largest)[1] - 1) / 2)
     return k if abs(k) > _SAFE_EXPONENT else 0
 

@@ -12,7 +12,7 @@ from sklearn import config_context, get_config
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, gen_batches
 
-from symrelu.validation import check_integer
+from symrelu.validation import check_integer, check_well_formed
 
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
@@ -91,7 +91,7 @@ class SelfTuningGraph:
     @classmethod
     def of(cls, X: Any, n_neighbors: int | None = None) -> SelfTuningGraph:
         """Build the graph of a data set. See :func:`self_tuning_graph`."""
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = _check_samples(X, "X", ensure_min_samples=2)
         n = X.shape[0]
         exponent = int(np.frexp(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))[1])
         X = _divided(X, exponent)
@@ -127,7 +127,7 @@ class SelfTuningGraph:
         same : ndarray of int of shape (n_new,)
             The number of the sample of the graph that a new one is equal to, -1 if there is none.
         """
-        X_new = check_array(X_new, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X_new = _check_samples(X_new, "X_new")
         X_new = _divided(X_new, self.exponent)
         n = self.matrix.shape[0]
         batches = gen_batches(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
@@ -158,6 +158,12 @@ class SelfTuningGraph:
         joined = sparse.csr_array(joined + choice @ self.matrix)
         joined.eliminate_zeros()
         return joined, same
+
+
+def _check_samples(X: Any, name: str, **requirements: Any) -> Any:
+    if sparse.issparse(X):
+        check_well_formed(X, name)
+    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], **requirements)
 
 
 def _divided(X: Any, exponent: int) -> Any:
