@@ -1,15 +1,20 @@
 """The loop: stopping tests, limits, history, callbacks, accidents."""
 
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, start
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.loop import Limits, run
+import symrelu
+from symrelu import decompose
+from symrelu.loop import Limits, _Journey, run
 from symrelu.solution import Status
-from symrelu.solvers import AAPB, State
+from symrelu.solvers import AAPB, LBFGS, PALM, State
 
 NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
 
@@ -303,3 +308,125 @@ def test_every_status_has_cause_and_advice():
     for status in Status:
         assert status.value
         assert status.advice.endswith(".")
+
+
+# ------------------------------------------------------- Ctrl-C at every line of a step (issue 11.4)
+
+PACKAGE = str(Path(symrelu.__file__).parent)
+
+
+class Interrupter:
+    """Raise KeyboardInterrupt at the k-th line of the package that is run while ``active`` says so."""
+
+    def __init__(self, k, active):
+        self.k, self.active = k, active
+        self.lines = 0
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self.call)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+    def call(self, frame, event, argument):
+        ours = frame.f_code.co_filename.startswith(PACKAGE)
+        return self.line if ours and self.active() else None
+
+    def line(self, frame, event, argument):
+        if event == "line" and self.active():
+            self.lines += 1
+            if self.lines == self.k:
+                raise KeyboardInterrupt
+        return self.line
+
+
+def interrupted_fit(path, k, monkeypatch, **settings):
+    """Fit with a checkpoint and Ctrl-C at line k of the third step. Return how many lines that step has."""
+    steps = []
+
+    def counted(self, move, advance=_Journey.advance):
+        steps.append(move)
+        try:
+            return advance(self, move)
+        finally:
+            if len(steps) == 4:
+                steps.append("the end of the step")
+
+    with monkeypatch.context() as patch, Interrupter(k, lambda: len(steps) == 4) as interrupter:
+        patch.setattr(_Journey, "advance", counted)
+        patch.setattr(os, "fsync", lambda file: None)  # nobody pulls the plug here
+        decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
+    return interrupter.lines
+
+
+def scaled_gradients(**settings):
+    """Return the number that is compared with gtol, after each step."""
+    values = []
+
+    def keep(progress):
+        values.append(progress.record.gradient_norm / (2 * progress.norm * np.linalg.norm(progress.U)))
+
+    decompose(PAPER_EXAMPLE, 2, callback=keep, **settings)
+    return values
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Ctrl-C inside a __del__ is lost
+@pytest.mark.parametrize("confirmed", [False, True])
+@pytest.mark.parametrize(
+    "solver", [LBFGS(), AAPB(), PALM(momentum=1.0)], ids=lambda solver: type(solver).__name__
+)
+def test_ctrl_c_at_any_line_of_a_step_leaves_a_fit_that_resumes_to_the_same_end(
+    solver, confirmed, tmp_path, monkeypatch
+):
+    settings = {"solver": solver, "random_state": 0, "max_iter": 6, **NO_TESTS}
+    if confirmed:  # the third step is the first whose gradient is small enough to be looked at twice
+        first, second, third, *_ = scaled_gradients(**settings)
+        assert third < min(first, second)
+        settings["gtol"] = third * 1.01
+    whole = decompose(PAPER_EXAMPLE, 2, **settings)
+    path = tmp_path / "fit"
+    lines = interrupted_fit(path, 0, monkeypatch, **settings)
+    assert lines > 30
+    for k in range(1, lines + 1):
+        path.unlink(missing_ok=True)
+        interrupted_fit(path, k, monkeypatch, **settings)
+        resumed = decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
+        assert_array_equal(resumed.U, whole.U, err_msg=f"line {k}")
+        for name, column in resumed.history.as_dict().items():
+            if name != "seconds":
+                assert_array_equal(column, getattr(whole.history, name), err_msg=f"line {k}, {name}")
+        assert (resumed.status, resumed.n_evaluations) == (whole.status, whole.n_evaluations), f"line {k}"
+
+
+# --------------------------------------------------------------------- rounding (issue 11.6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plateau_that_rounding_made_is_not_called_converged(seed):
+    settings = {"n_negative": 1, "random_state": seed, "max_iter": 1000}
+    solution = decompose(np.eye(50, dtype=np.float32), 3, **settings)
+    assert solution.relative_error > 1e-3
+    assert solution.status is Status.ROUNDING
+    assert not solution.converged
+    assert "float64" in solution.status.advice
+    assert decompose(np.eye(50), 3, **settings).status is Status.TOLERANCE
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_an_ordinary_plateau_is_not_blamed_on_rounding(label, dtype):
+    problem = PROBLEMS[label].astype(dtype)
+    op = OPERATORS["sparse"](problem)
+    solution = run(op, LBFGS(), start(problem).astype(dtype), Limits(max_iter=300))
+    assert solution.status in (Status.TOLERANCE, Status.GRADIENT, Status.PLATEAU, Status.MAX_ITER)
+
+
+def test_an_exact_fit_that_ends_in_rounding_has_converged():
+    M = np.maximum(0, PAPER_EXAMPLE)
+    solution = decompose(M, 2, random_state=0, tol=0, gtol=0, max_iter=3000)
+    assert solution.relative_error < 1e-13
+    assert solution.status is Status.PLATEAU

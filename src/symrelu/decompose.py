@@ -221,8 +221,8 @@ def _identity(M: Any, mask: Any | None, init: Any, random_state: Any, **settings
         "random_state": int(random_state) if seeded else (None if random_state is None else "a generator"),
         "init": init if named else "an array",
         "starting factor": None if named else fingerprint(init),
-        "matrix": fingerprint(M),
         "mask": fingerprint(mask),
+        "matrix": fingerprint(M),  # as far as it is observed
     }
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,13 @@ from symrelu.validation import check_integer, check_number
 # The plateau test looks at the spread of the objective over so many iterations. A spread, not a fall: the
 # objective of an accelerated method may rise for a while before it falls further.
 PLATEAU_WINDOW = 20
+
+# X is known up to eps ||U||^2, and so the objective up to that times the residual. What creeps below this is at
+# the end of its precision, not of its way, where X is not known better than to a part of the residual, unless
+# the error is one that the precision of M itself would excuse.
+_ROUNDED_PART = 1e-2
+_CREEPING = 0.1
+_EXCUSED_ERROR = 1e3  # times eps
 
 
 @dataclass(frozen=True)
@@ -124,7 +130,7 @@ def run(
         if snapshot is None:
             status = journey.advance(partial(solver.init, op, U0))
             if checkpoint is not None and journey.moved:
-                check_state(journey.state)
+                check_state(journey.now.state)
         else:
             assert checkpoint is not None
             with checkpoint.refusing():
@@ -132,76 +138,118 @@ def run(
         while status is None:
             if checkpoint is not None and checkpoint.is_due():
                 checkpoint.write(journey.snapshot())
-            status = journey.advance(partial(solver.step, op, journey.state))
+            status = journey.advance(partial(solver.step, op, journey.now.state))
             if tell is not None and journey.moved:
-                tell(journey.records[-1])
+                tell(journey.record)
             if callback is not None and journey.moved:
                 asked_to_stop = bool(callback(journey.progress()))
                 status = Status.CALLBACK if asked_to_stop and status is None else status
     except KeyboardInterrupt:
-        if journey.best is None:
+        if not journey.begun:
             raise
         status = Status.INTERRUPTED
     except BaseException:  # of a callback, say: what was reached is not lost with it
-        if checkpoint is not None and len(journey.records) > 1:
+        if checkpoint is not None and journey.begun and journey.now.n_records > 1:
             checkpoint.write(journey.snapshot())
         raise
-    if checkpoint is not None and journey.best is not None:
+    if checkpoint is not None and journey.begun:
         with suppress(KeyboardInterrupt):  # an impatient second Ctrl-C must not cost the result
             checkpoint.write(journey.snapshot())
     return journey.solution(status, solver)
 
 
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """Where a fit stands."""
+
+    state: State
+    best: State
+    n_records: int
+    recent_objectives: tuple[float, ...]
+    evaluations: int
+    seconds: float
+    next_confirmation: int
+
+
 class _Journey:
-    """What the loop knows of the way so far."""
+    """What the loop knows of the way so far.
+
+    Ctrl-C can come between any two lines, and what it leaves is written to a checkpoint. So all that belongs
+    together is one value, ``now``, and changes by one assignment; later records than its last do not count.
+    """
 
     def __init__(self, op: Operator, limits: Limits, exponent: int) -> None:
         self.op = op
         self.limits = limits
         self.exponent = exponent
         self.records: list[Record] = []
-        self.state: State = None  # type: ignore[assignment]  # set by the first advance
-        self.best: State | None = None
-        self.recent_objectives: deque[float] = deque(maxlen=PLATEAU_WINDOW + 1)
-        self.seconds = 0.0
+        self._now: _Standing | None = None
         self.moved = False
-        # A gradient that is not at U has to be confirmed by a pass of its own: not at every iteration.
-        self.next_confirmation = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a factor to return."""
+        return self._now is not None
+
+    @property
+    def now(self) -> _Standing:
+        assert self._now is not None
+        return self._now
+
+    @property
+    def record(self) -> Record:
+        """The newest line of the history."""
+        return self.records[self.now.n_records - 1]
+
+    @property
+    def history(self) -> History:
+        return History.from_records(self.records[: self.now.n_records])
 
     def advance(self, move: Callable[[], State]) -> Status | None:
         """Make one timed move, record it and say whether it was the last one."""
         start = time.perf_counter()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # noticed below
             state = move()
-        self.seconds += time.perf_counter() - start
+        seconds = time.perf_counter() - start
         self.moved = math.isfinite(state.objective) and bool(self.op.xp.isfinite(state.U).all())
         if not self.moved:
             return Status.NON_FINITE
-        self.state = state
-        self.records.append(self._record(state))
-        if self.best is None or state.objective < self.best.objective:
-            self.best = state
-        self.recent_objectives.append(state.objective)
+        self._now = self._following(state, seconds)
         return self._status()
+
+    def _following(self, state: State, seconds: float) -> _Standing:
+        """Record a new state, which took that long, and return where the fit then stands."""
+        before = self._now or _Standing(state, state, 0, (), 0, 0.0, 0)
+        evaluations, seconds = self.op.evaluations, before.seconds + seconds
+        self.records[before.n_records :] = [self._record(state, before.n_records, evaluations, seconds)]
+        return replace(
+            before,
+            state=state,
+            best=state if state.objective < before.best.objective else before.best,
+            n_records=before.n_records + 1,
+            recent_objectives=(*before.recent_objectives, state.objective)[-PLATEAU_WINDOW - 1 :],
+            evaluations=evaluations,
+            seconds=seconds,
+        )
 
     def progress(self) -> Progress:
         """Return what a callback gets."""
         k = self.exponent
-        U = np.ldexp(self.state.U, k)
-        return Progress(self.records[-1], U, self.limits, self.op.signature.copy(), _ldexp(self.op.norm, 2 * k))
+        U = np.ldexp(self.now.state.U, k)
+        return Progress(self.record, U, self.limits, self.op.signature.copy(), _ldexp(self.op.norm, 2 * k))
 
     def snapshot(self) -> Snapshot:
         """Return all that :meth:`resume` needs."""
-        assert self.best is not None
+        now = self.now
         return Snapshot(
-            state={field.name: getattr(self.state, field.name) for field in fields(self.state)},
-            best={field.name: getattr(self.best, field.name) for field in fields(State)},
+            state={field.name: getattr(now.state, field.name) for field in fields(now.state)},
+            best={field.name: getattr(now.best, field.name) for field in fields(State)},
             signature=self.op.signature,
-            history=History.from_records(self.records),
-            recent_objectives=np.array(self.recent_objectives, np.float64),
-            evaluations=self.op.evaluations,
-            seconds=self.seconds,
-            next_confirmation=self.next_confirmation,
+            history=self.history,
+            recent_objectives=np.array(now.recent_objectives, np.float64),
+            evaluations=now.evaluations,
+            seconds=now.seconds,
+            next_confirmation=now.next_confirmation,
         )
 
     def resume(self, snapshot: Snapshot, solver: Solver) -> Status | None:
@@ -211,22 +259,26 @@ class _Journey:
         if not isinstance(U, np.ndarray) or U.shape != (self.op.n, self.op.rank) or U.dtype != self.op.dtype:
             raise ValueError(f"its U is not an array of {self.op.dtype} of shape {(self.op.n, self.op.rank)}")
         example = solver.init(self.op, U)
-        self.state = restored(example, snapshot.state)
         base = State(**{field.name: getattr(example, field.name) for field in fields(State)})
-        self.best = restored(base, snapshot.best)
         self.records = snapshot.history.records()
-        self.recent_objectives.extend(snapshot.recent_objectives.tolist())
         self.op.evaluations = snapshot.evaluations
-        self.seconds = snapshot.seconds
-        self.next_confirmation = snapshot.next_confirmation
+        self._now = _Standing(
+            state=restored(example, snapshot.state),
+            best=restored(base, snapshot.best),
+            n_records=len(self.records),
+            recent_objectives=tuple(snapshot.recent_objectives.tolist()),
+            evaluations=snapshot.evaluations,
+            seconds=snapshot.seconds,
+            next_confirmation=snapshot.next_confirmation,
+        )
         return self._status()
 
-    def _record(self, state: State) -> Record:
+    def _record(self, state: State, iteration: int, evaluations: int, seconds: float) -> Record:
         k = self.exponent
         return Record(
-            iteration=len(self.records),
-            evaluations=self.op.evaluations,
-            seconds=self.seconds,
+            iteration=iteration,
+            evaluations=evaluations,
+            seconds=seconds,
             relative_error=self.op.relative_error(state.loss),
             latent_loss=_ldexp(state.latent_loss, 4 * k),
             objective=_ldexp(state.objective, 4 * k),
@@ -235,55 +287,74 @@ class _Journey:
 
     def _status(self) -> Status | None:
         limits = self.limits
-        if limits.tol and self.records[-1].relative_error <= limits.tol:
+        if limits.tol and self.record.relative_error <= limits.tol:
             return Status.TOLERANCE
         if limits.gtol and self._is_stationary():
             return Status.GRADIENT
-        if limits.ftol and len(self.recent_objectives) > PLATEAU_WINDOW:
-            lowest, highest = min(self.recent_objectives), max(self.recent_objectives)
+        if limits.ftol and len(self.now.recent_objectives) > PLATEAU_WINDOW:
+            lowest, highest = min(self.now.recent_objectives), max(self.now.recent_objectives)
+            if self._is_rounded(highest - lowest):
+                return Status.ROUNDING
             if highest - lowest <= limits.ftol * lowest:
                 return Status.PLATEAU
-        if len(self.records) > limits.max_iter:
+        if self.now.n_records > limits.max_iter:
             return Status.MAX_ITER
-        if limits.max_time is not None and self.seconds >= limits.max_time:
+        if limits.max_time is not None and self.now.seconds >= limits.max_time:
             return Status.MAX_TIME
         return None
 
     def _is_stationary(self) -> bool:
-        op, state = self.op, self.state
-        bound = self.limits.gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, state.U))
-        if not state.gradient_norm <= bound:
+        op, now = self.op, self.now
+        bound = self.limits.gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, now.state.U))
+        if not now.state.gradient_norm <= bound:
             return False
-        if state.gradient_at_U:
+        if now.state.gradient_at_U:
             return True
-        if len(self.records) < self.next_confirmation:
+        # A gradient that is not at U has to be confirmed by a pass of its own: not at every iteration.
+        if now.n_records < now.next_confirmation:
             return False
-        self.next_confirmation = len(self.records) + PLATEAU_WINDOW
         start = time.perf_counter()
-        product = op.residual_product(state.U, state.U).product
-        norm = math.sqrt(square_norm(op, op.alpha * state.U - 2 * product * op.signature))
-        self.seconds += time.perf_counter() - start
+        product = op.residual_product(now.state.U, now.state.U).product
+        norm = math.sqrt(square_norm(op, op.alpha * now.state.U - 2 * product * op.signature))
+        self._now = replace(
+            now,
+            state=replace(now.state, gradient_norm=norm, gradient_at_U=True),
+            evaluations=op.evaluations,
+            seconds=now.seconds + time.perf_counter() - start,
+            next_confirmation=now.n_records + PLATEAU_WINDOW,
+        )
         return norm <= bound
 
+    def _is_rounded(self, change: float) -> bool:
+        """Whether a fit whose objective changed by so much lately is held up by rounding."""
+        op, state = self.op, self.now.state
+        eps = float(np.finfo(op.dtype).eps)
+        rounding, residual = eps * square_norm(op, state.U), math.sqrt(2 * state.latent_loss)
+        return (
+            rounding > _ROUNDED_PART * residual
+            and change <= _CREEPING * rounding * residual
+            and self.record.relative_error > _EXCUSED_ERROR * eps
+        )
+
     def solution(self, status: Status, solver: Solver) -> Solution:
-        if self.best is None:
+        if not self.begun:
             raise FloatingPointError(
                 "The starting factor has a non-finite objective. Scale init down, or use init='random'."
             )
         # A test that was met was met by the current factor; a limit ends with the best one.
         met = status in (Status.TOLERANCE, Status.GRADIENT)
-        state, k = (self.state if met else self.best), self.exponent
+        state, k = (self.now.state if met else self.now.best), self.exponent
         return Solution(
             U=np.ldexp(state.U, k),
             signature=self.op.signature.copy(),
             alpha=_ldexp(self.op.alpha, 2 * k),
             status=status,
-            n_iter=len(self.records) - 1,
+            n_iter=self.now.n_records - 1,
             n_evaluations=self.op.evaluations,
             relative_error=self.op.relative_error(state.loss),
             norm=_ldexp(self.op.norm, 2 * k),
             objective=_ldexp(state.objective, 4 * k),
-            history=History.from_records(self.records),
+            history=self.history,
             solver=repr(solver),
         )
 

@@ -27,6 +27,7 @@ class Status(enum.Enum):
     TOLERANCE = "relative_error fell to tol"
     GRADIENT = "the gradient fell below gtol"
     PLATEAU = "the objective no longer changed by more than ftol"
+    ROUNDING = "rounding hides what further steps would gain"
     MAX_ITER = "max_iter was reached"
     MAX_TIME = "max_time was reached"
     CALLBACK = "the callback asked to stop"
@@ -53,6 +54,10 @@ _ADVICE = {
     Status.PLATEAU: (
         "More steps of this solver change little; set ftol=0 to go on. If the error is too high, raise the "
         "rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
+    Status.ROUNDING: (
+        "The entries of X are small differences of large products, and those are not exact enough. Pass M as "
+        "float64 (M.astype(numpy.float64)); if it is, raise the rank, or keep U small by alpha > 0."
     ),
     Status.MAX_ITER: (
         "Raise max_iter, continue from this factor with init=U, or accept a looser fit with a larger gtol "
