@@ -1,0 +1,222 @@
+"""Whether this code gives the numbers of another commit, bit for bit.
+
+    git worktree add ../before 324cf23
+    python benchmarks/same_numbers.py --base ../before
+
+Some sixty fits are run by both trees, each in a process of its own on one thread: solvers, operators, starts,
+masks, signatures, types, scales, estimators, selection, baselines and cells of the reproduction. A change that
+is meant to change no result shows none here. Cases that a later commit changed on purpose are listed with the
+reason; they are run and shown, and do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# Case -> why its numbers are no longer those of 324cf23.
+CHANGED_ON_PURPOSE: dict[str, str] = {}
+
+Numbers = dict[str, Any]
+
+
+def cases() -> dict[str, Callable[[], Numbers]]:
+    """Return the fits by name. Only what 0.1.0 had may be used here, since the base has nothing else."""
+    from scipy import sparse
+
+    from symrelu import (
+        AAPB,
+        LBFGS,
+        PALM,
+        Eigen,
+        LinkPredictor,
+        SymReLU,
+        SymReLUClustering,
+        baselines,
+        decompose,
+        metrics,
+        select_rank,
+    )
+    from symrelu.datasets import load_digits_graph, make_relu_gram
+
+    digits = sparse.csr_array(load_digits_graph()[0])[:300, :300]
+    gram, _ = make_relu_gram(120, 5, shift=0.1, random_state=0)
+    large, _ = make_relu_gram(900, 6, shift=0.05, random_state=1)
+    hidden = metrics.random_mask(300, 0.1, random_state=0)
+    start = np.random.default_rng(0).standard_normal((300, 6))
+
+    def fit(M: Any = digits, rank: int = 6, **settings: Any) -> Callable[[], Numbers]:
+        settings = {"random_state": 0, "max_iter": 25, **settings}
+        return lambda: of_solution(decompose(M, rank, **settings))
+
+    solvers = {
+        "LBFGS": LBFGS(),
+        "LBFGS, memory 3": LBFGS(memory=3),
+        "AAPB": AAPB(),
+        "AAPB, step 10": AAPB(step_size=10),
+        "APB": AAPB(momentum=0.0),
+        "AAPB, safeguarded": AAPB(safeguard=True),
+        "AAPB, adaptive": AAPB(step_size="adaptive"),
+        "Eigen": Eigen(),
+        "Eigen, three sweeps": Eigen(momentum=0.5, sweeps=3),
+        "PALM": PALM(),
+        "iPALM": PALM(momentum=1.0),
+    }
+    table = {f"solver {name}": fit(solver=solver) for name, solver in solvers.items()}
+    table |= {f"signed, {name}": fit(gram, n_negative=1, solver=solver) for name, solver in solvers.items()}
+    table |= {
+        f"{backend}, {dtype}": fit(digits.astype(dtype), backend=backend)
+        for backend in ("dense", "sparse", "reference")
+        for dtype in ("float32", "float64")
+    }
+    table |= {f"start {init}": fit(init=init) for init in ("random", "uniform", "spectral", "imputed")}
+    table |= {
+        "start array": fit(init=start, solver=AAPB()),
+        "mask": fit(mask=hidden),
+        "dense mask": fit(digits.toarray(), mask=hidden.toarray(), solver=Eigen()),
+        "diagonal ignored": fit(diagonal="ignore", n_negative=1),
+        "mask and diagonal": fit(gram, 5, mask=hidden[:120, :120], diagonal="ignore", n_negative=1),
+        "n_negative auto": fit(gram, n_negative="auto"),
+        "three negative": fit(gram, n_negative=3, init="random"),
+        "alpha": fit(alpha=0.1),
+        "zero_weight": fit(zero_weight=0.1, alpha=0.2, diagonal="ignore"),
+        "tiny": fit(gram * 1e-30),
+        "huge, float32": fit((gram * 1e20).astype(np.float32)),
+        "several tiles": fit(large, 7, n_negative=1),
+        "several tiles, sparse": fit(sparse.csr_array(large), 7, solver=AAPB()),
+        "high rank": fit(gram, 100),
+        "to the end": fit(gram, 6, n_negative=1, max_iter=500),
+        "cell r=10": fit(
+            make_relu_gram(500, 10, random_state=0)[0], 10, solver=AAPB(step_size=10), init="uniform"
+        ),
+        "cell r=70": fit(make_relu_gram(500, 10, shift=0.1, random_state=0)[0], 70, solver=AAPB(step_size=10)),
+        "SymReLU": lambda: of_estimator(
+            SymReLU(6, random_state=0, max_iter=60, gtol=1e-4).fit(digits), digits[:40]
+        ),
+        "SymReLU, three starts": lambda: of_estimator(
+            SymReLU(4, n_init=3, random_state=0, gtol=1e-3, ftol=1e-3).fit(gram), gram[:20]
+        ),
+        "SymReLU on samples": lambda: of_estimator(
+            SymReLU(4, affinity="self_tuning", random_state=0, gtol=1e-3, ftol=1e-3).fit(start), start[:20]
+        ),
+        "clustering": lambda: {"labels": SymReLUClustering(5, random_state=0).fit(digits).labels_},
+        "links": lambda: of_links(LinkPredictor(8, random_state=0).fit(digits > 0)),
+        "select_rank": lambda: of_selection(
+            select_rank(gram, [2, 5, 6], n_negative=[0, 1], n_repeats=2, max_iter=30, random_state=0)
+        ),
+        "select_rank, auc": lambda: of_selection(
+            select_rank(digits, [4, 8], n_repeats=2, scoring="auc", max_iter=20, random_state=0, mask=hidden)
+        ),
+        "SymHALS": lambda: of_solution(
+            baselines.symmetric_nmf(digits, 5, baselines.SymHALS(), max_iter=30, random_state=0)
+        ),
+        "SymANLS": lambda: of_solution(
+            baselines.symmetric_nmf(digits, 5, baselines.SymANLS(), max_iter=10, random_state=0)
+        ),
+        "truncated_eigen": lambda: of_solution(baselines.truncated_eigen(gram, 5)),
+        "3B-NMD": lambda: of_solution(baselines.three_block_nmd(gram, 5, max_iter=20, random_state=0)),
+    }
+    return table
+
+
+def of_solution(solution: Any) -> Numbers:
+    history = {f"history.{k}": v for k, v in solution.history.as_dict().items() if k != "seconds"}
+    names = ("U", "signature", "relative_error", "objective", "norm", "n_iter", "n_evaluations")
+    return {**{name: getattr(solution, name) for name in names}, "status": solution.status.name, **history}
+
+
+def of_estimator(model: Any, rows: Any) -> Numbers:
+    return {**of_solution(model.solution_), "transform": model.transform(rows), "score": model.score(rows)}
+
+
+def of_links(model: Any) -> Numbers:
+    pairs, scores = model.top_links(20)
+    return {**of_solution(model.solution_), "pairs": pairs, "scores": scores}
+
+
+def of_selection(selection: Any) -> Numbers:
+    return {"scores": [row["scores"] for row in selection.table], "chosen": str(selection.chosen["rank"])}
+
+
+def run_cases(folder: Path) -> None:
+    """Write the numbers of each case to a file of its own."""
+    from threadpoolctl import threadpool_limits
+
+    import symrelu
+
+    if not Path(symrelu.__file__).is_relative_to(os.environ["PYTHONPATH"]):
+        raise SystemExit(f"The package was taken from {symrelu.__file__}, not from {os.environ['PYTHONPATH']}.")
+    with threadpool_limits(limits=1):
+        for k, (name, case) in enumerate(cases().items()):
+            np.savez(folder / f"{k}.npz", name=np.array(name), **{n: np.asarray(v) for n, v in case().items()})
+
+
+def run_tree(tree: Path, folder: Path) -> None:
+    """Run the cases by the package of one source tree."""
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(tree.resolve() / "src")}
+    command = [sys.executable, "-W", "ignore", __file__, "--write", str(folder)]
+    subprocess.run(command, env=environment, check=True)
+
+
+def difference(before: Path, after: Path) -> tuple[str, str]:
+    """Return the name of a case and what differs, nothing where all is equal bit for bit."""
+    with np.load(before) as old, np.load(after) as new:
+        name = str(old["name"])
+        told = []
+        for key in old.files:
+            if key not in new.files:
+                told.append(f"{key} is gone")
+            elif not np.array_equal(old[key], new[key], equal_nan=old[key].dtype.kind == "f"):
+                told.append(f"{key}{_distance(old[key], new[key])}")
+        return name, ", ".join(told)
+
+
+def _distance(old: np.ndarray, new: np.ndarray) -> str:
+    if old.shape != new.shape:
+        return f" {old.shape} -> {new.shape}"
+    if old.dtype.kind not in "fiu":
+        return f" {old} -> {new}"
+    size = np.abs(old).max(initial=0) or 1
+    return f" by {np.abs(old.astype(float) - new).max() / size:.1g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base", type=Path, help="source tree to compare with")
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.write:
+        run_cases(arguments.write)
+        return
+    if arguments.base is None:
+        parser.error("--base must name the source tree to compare with")
+    here = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder) / "before", Path(folder) / "after"
+        run_tree(arguments.base, before)
+        run_tree(here, after)
+        rows = [
+            difference(path, after / path.name) for path in sorted(before.iterdir(), key=lambda p: int(p.stem))
+        ]
+    unexpected = 0
+    for name, told in rows:
+        reason = CHANGED_ON_PURPOSE.get(name, "")
+        unexpected += bool(told) and not reason
+        print(f"{name:28} {told or 'equal'}{f'  (on purpose: {reason})' if told and reason else ''}")
+    print(
+        f"\n{len(rows)} cases, {sum(not told for _, told in rows)} equal bit for bit, {unexpected} unexpected"
+    )
+    sys.exit(1 if unexpected else 0)
+
+
+if __name__ == "__main__":
+    main()
