@@ -1,0 +1,223 @@
+"""Random fits at the edges of what decompose accepts, checked against extended precision and each other.
+
+    python benchmarks/fuzz.py --fits 10000 --seed 0 --jobs 2 [--only CHECK ...] [--output FILE.json]
+    python benchmarks/fuzz.py --seed 0 --replay 123
+
+Case k of a seed depends on (seed, k) alone: ``--replay k`` repeats it and prints it as code. Each case is
+fitted as it was drawn, and again with another backend, container, scale or content of its unknown entries. What
+is drawn is in fuzz_cases.py; what must hold, and within which tolerance, in fuzz_checks.py. A case that takes
+longer than ``--limit`` is ended and has failed. The exit code is 1 if a check failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import multiprocessing
+import re
+import sys
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz_cases import Case, draw
+from fuzz_checks import CHECKS, Trial, Verdict
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from symrelu import Solution
+
+
+@dataclass
+class Result:
+    """What became of a case: complaints by check, None where a check does not apply."""
+
+    number: int
+    n: int = 0
+    ending: str = ""  # the status, or the refusal
+    seconds: float = 0.0
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+
+
+def examine(seed: int, number: int, checks: Iterable[str]) -> Result:
+    """Fit a case and put it through the checks."""
+    result, began = Result(number, verdicts={"finished": []}), time.perf_counter()
+    try:
+        case = draw(seed, number)
+        trial = Trial(case)
+        first = trial.drawn
+        result.n = len(case.matrix)
+        result.ending = first.status.name if isinstance(first, Solution) else f"{type(first).__name__}: {first}"
+        for name in checks:
+            result.verdicts[name] = CHECKS[name](trial)
+    except Exception as error:
+        frames = [f"{Path(f.filename).name}:{f.lineno}" for f in traceback.extract_tb(error.__traceback__)]
+        result.verdicts["finished"] = [f"the fuzzer itself failed: {error!r} at {' '.join(frames)}"]
+    result.seconds = time.perf_counter() - began
+    return result
+
+
+def serve(pipe: Any, seed: int, checks: list[str], limit: float) -> None:
+    """Examine the cases whose numbers come through the pipe."""
+    with threadpool_limits(1):
+        for number in iter(pipe.recv, None):
+            faulthandler.dump_traceback_later(0.9 * limit)  # so that stderr says where a fit hangs
+            pipe.send(examine(seed, number, checks))
+
+
+class Worker:
+    """A process that can be given up when a fit hangs or kills it."""
+
+    def __init__(self, *task: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=serve, args=(other, *task), daemon=True)
+        self.process.start()
+        other.close()
+
+    def give(self, number: int | None) -> None:
+        self.number, self.began = number, time.monotonic()
+        self.pipe.send(number)
+
+    def answer(self, limit: float) -> Result | None:
+        """Return the result, None if there is none yet, or how the process ended."""
+        assert self.number is not None
+        try:
+            if self.pipe.poll():
+                return self.pipe.recv()
+            if time.monotonic() - self.began < limit:
+                return None
+            reason = f"hung: not done after {limit:g} s"
+            self.process.kill()
+        except EOFError:
+            reason = "the process died"
+        self.process.join()
+        return Result(self.number, ending=reason, verdicts={"finished": [reason]})
+
+
+def examine_all(seed: int, fits: int, jobs: int, checks: list[str], limit: float) -> Iterator[Result]:
+    """Examine cases 0 to fits - 1 in ``jobs`` processes; a case that takes longer than ``limit`` has failed."""
+    task = (seed, checks, limit)
+    numbers = iter(range(fits))
+    busy: list[Worker] = []
+    free = [Worker(*task) for _ in range(min(jobs, fits))]
+    while True:
+        while free and (number := next(numbers, None)) is not None:
+            busy.append(free.pop())
+            busy[-1].give(number)
+        if not busy:
+            break
+        wait([worker.pipe for worker in busy], timeout=1)
+        for worker in busy.copy():
+            result = worker.answer(limit)
+            if result is not None:
+                busy.remove(worker)
+                free.append(worker if worker.process.is_alive() else Worker(*task))
+                yield result
+    for worker in free:
+        worker.give(None)
+
+
+def literal(value: Any) -> str:
+    """Return an argument as code."""
+    if sparse.issparse(value):
+        coo = value if value.format == "coo" else value.tocoo()
+        places = ", ".join(str(index.tolist()) for index in coo.coords)
+        inside = f"({coo.data.tolist()}, ({places})), shape={coo.shape}, dtype='{coo.dtype}'"
+        return f"sparse.{type(value).__name__}(sparse.coo_array({inside}))"
+    if isinstance(value, np.ndarray):
+        order = ", order='F'" if np.isfortran(value) else ""
+        return f"np.array({value.tolist()}, dtype='{value.dtype}'{order})"
+    return repr(value)
+
+
+def code(case: Case) -> str:
+    """Return the case as code."""
+    lines = [
+        "import numpy as np; from numpy import inf, nan; from scipy import sparse",
+        "from symrelu import AAPB, LBFGS, PALM, Eigen, decompose",
+        f"# case {case.number} of seed {case.seed}: {', '.join(f'{k} {v}' for k, v in case.traits.items())}",
+        *(f"{name} = {literal(case.arguments()[name])}" for name in ("M", "mask", "init")),
+    ]
+    given = [
+        name if name in ("M", "mask", "init") else f"{value!r}" for name, value in case.arguments().items()
+    ]
+    call = ", ".join(f"{k}={v}" for k, v in zip(case.arguments(), given, strict=True))
+    return "\n".join([*lines, f"solution = decompose({call})"])
+
+
+def template(message: str) -> str:
+    """Return a message without its numbers."""
+    return re.sub(r"-?\b\d[\d.]*(e[+-]?\d+)?\b|\b(nan|inf)\b", "#", message)
+
+
+def report(seed: int, results: list[Result], checks: list[str]) -> dict[str, Any]:
+    """Print the tables and every group of failures with its smallest case; return all of it."""
+    counts = {name: Counter(outcome(r.verdicts.get(name)) for r in results) for name in ("finished", *checks)}
+    print("| check | passed | failed | not applicable |\n|---|---:|---:|---:|")
+    for name, count in counts.items():
+        print(f"| {name} | {count['passed']} | {count['failed']} | {count['not applicable']} |")
+    endings = Counter(template(r.ending) for r in results)
+    print("\n| ending | cases |\n|---|---:|")
+    for ending, cases in endings.most_common():
+        print(f"| {ending} | {cases} |")
+    slowest = max(results, key=lambda r: r.seconds)
+    print(f"\nSlowest: case {slowest.number}, {slowest.seconds:.1f} s.")
+    groups: dict[tuple[str, str], list[tuple[int, int, str]]] = defaultdict(list)
+    for r in results:
+        for name, complaints in r.verdicts.items():
+            for text in complaints or []:
+                groups[name, template(text)].append((r.n, r.number, text))
+    for (name, _), found in sorted(groups.items(), key=lambda item: -len(item[1])):
+        _, number, text = min(found)
+        others = ", ".join(str(k) for _, k, _ in sorted(found)[:8])
+        print(f"\n{len(found)} x {name}: {text}\ncases {others}\n{code(draw(seed, number))}")
+    failures = [
+        {"check": name, "cases": [k for _, k, _ in found], "example": min(found)[2]}
+        for (name, _), found in groups.items()
+    ]
+    summary = {"seed": seed, "fits": len(results), "checks": counts, "endings": endings, "failures": failures}
+    return {**summary, "slowest": asdict(slowest)}
+
+
+def outcome(verdict: Verdict) -> str:
+    return "not applicable" if verdict is None else "failed" if verdict else "passed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--fits", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK", help=", ".join(CHECKS)
+    )
+    parser.add_argument("--limit", type=float, default=60, help="seconds that a case may take")
+    parser.add_argument("--replay", type=int, metavar="CASE", help="only this case, in this process")
+    parser.add_argument("--output", type=Path, help="a JSON file for the summary")
+    options = parser.parse_args()
+    if options.replay is not None:
+        print(code(draw(options.seed, options.replay)))
+        results = [examine(options.seed, options.replay, options.only)]
+    else:
+        results = []
+        for result in examine_all(options.seed, options.fits, options.jobs, options.only, options.limit):
+            results.append(result)
+            if len(results) % 100 == 0 or len(results) == options.fits:
+                failed = sum(any(r.verdicts.values()) for r in results)
+                print(f"{len(results)} of {options.fits} cases, {failed} failed", file=sys.stderr)
+    summary = report(options.seed, sorted(results, key=lambda r: r.number), options.only)
+    if options.output:
+        options.output.write_text(json.dumps(summary, indent=1))
+    sys.exit(1 if summary["failures"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,432 @@
+"""The checks of fuzz.py: what must hold of every fit, and the oracle in extended precision."""
+
+from __future__ import annotations
+
+import math
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz_cases import DENSE, INTEGERS, UNSCALED, Case
+from scipy import sparse
+
+from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, decompose
+from symrelu.loop import PLATEAU_WINDOW
+
+Outcome = Solution | Exception
+NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is true at a factor, in extended precision, and how far rounding may lead a reported number away."""
+
+    norm: Any
+    relative_error: Any
+    objective: Any
+    gradient_norm: Any
+    gradient_limit: Any  # (2 ||M|| + alpha) ||U||
+    error_slack: Any
+    objective_slack: Any
+    gradient_slack: Any
+
+
+def judge(case: Case, U: np.ndarray, signature: np.ndarray, exponent: int = 0) -> Judgement:
+    """Evaluate the formulas of the model, without the code of the library, in 80-bit numbers (up to 1e4932).
+
+    A sum of r products, each rounded with precision eps, is off by at most r eps times the sum of their sizes.
+    So X as the library forms it, and with it the residual R, is off by at most
+
+        delta = (r + 4) eps (|| |U| |U|^T || + ||M||),
+
+    the relative error by delta / ||M||, the objective by ||R|| delta + delta^2 and the gradient 2 R U by
+    2 ||U|| (delta + (n + 3r) eps ||R||). The sums of n^2 squares in float64 add n^2 1e-15 of themselves.
+    """
+    n, rank = U.shape
+    eps, L = float(np.finfo(case.dtype).eps), np.longdouble
+    U, s, alpha, w = (
+        U.astype(L),
+        signature.astype(L),
+        L(case.settings["alpha"]),
+        L(case.settings["zero_weight"]),
+    )
+    M, observed = np.ldexp(case.matrix.astype(L), 2 * exponent), ~case.unknown
+    X = (U * s) @ U.T
+    excess = np.where(observed & (M == 0), np.maximum(0, X), 0)
+    fit = np.where(M > 0, M - X, 0)
+    miss = np.where(observed, M - np.maximum(0, X), 0)
+    R, norm, size = fit - w * excess, _norm(M), _norm(U)
+    delta = (rank + 4) * eps * (_norm((np.abs(U) @ np.abs(U).T)[observed]) + norm)
+    objective = (np.sum(fit**2) + w * np.sum(excess**2) + alpha * size**2) / 2
+    return Judgement(
+        norm=norm,
+        relative_error=_norm(miss) / norm,
+        objective=objective,
+        gradient_norm=_norm(alpha * U - 2 * (R @ (U * s))),
+        gradient_limit=(2 * norm + alpha) * size,
+        error_slack=delta / norm + n * n * 1e-15 * _norm(miss) / norm,
+        objective_slack=(_norm(R) + delta) * delta + (n * n * 1e-15 + 4 * eps) * objective,
+        gradient_slack=2 * size * (delta + ((n + 3 * rank) * _norm(R) + alpha) * eps),
+    )
+
+
+def _norm(A: np.ndarray) -> Any:
+    return np.sqrt(np.sum(A * A))
+
+
+def off(reported: float, true: Any, slack: Any) -> bool:
+    """Whether a number differs by more than its slack; outside the range of floats it is infinite or zero."""
+    if reported == math.inf:
+        return bool(true + slack < np.finfo(float).max)
+    return not abs(np.longdouble(reported) - true) <= slack + np.finfo(float).smallest_subnormal
+
+
+def attempt(arguments: dict[str, Any]) -> tuple[Outcome, list[np.ndarray]]:
+    """Fit with warnings as errors; return the outcome and the factor after each step."""
+    iterates: list[np.ndarray] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return decompose(**arguments, callback=lambda progress: iterates.append(progress.U)), iterates
+        except Exception as error:
+            return error, iterates
+
+
+class Trial:
+    """A case and its fits: as it was drawn, and with nothing where M is unknown, which most checks look at."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.given = case.arguments()
+        self.before = fingerprint(self.given)
+        self.drawn, self.iterates = self.first = attempt(self.given)
+        if case.unknown.any():
+            self.outcome, self.iterates = attempt(case.arguments(clean=True))
+        else:
+            self.outcome = self.drawn
+
+    @property
+    def solution(self) -> Solution | None:
+        return self.outcome if isinstance(self.outcome, Solution) else None
+
+    @cached_property
+    def truth(self) -> Judgement:
+        assert self.solution is not None
+        return judge(self.case, self.solution.U, self.solution.signature)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The rows of the history that may be that of U."""
+        assert self.solution is not None
+        solution, history = self.solution, self.solution.history
+        same = (history.objective == solution.objective) & (history.relative_error == solution.relative_error)
+        return np.flatnonzero(same)
+
+
+def fingerprint(arguments: dict[str, Any]) -> list[Any]:
+    arrays = [arguments[name] for name in ("M", "mask", "init")]
+    arrays = [a.toarray() if sparse.issparse(a) else a for a in arrays]
+    return [a.tobytes() if isinstance(a, np.ndarray) else a for a in arrays]
+
+
+Verdict = list[str] | None  # complaints; None where the check does not apply
+
+
+def check_exception(trial: Trial) -> Verdict:
+    """Nothing is raised but a ValueError, TypeError or MemoryError with a sentence, before any work."""
+    error, iterates = trial.first
+    if isinstance(error, Solution):
+        error, iterates = trial.outcome, trial.iterates
+    if isinstance(error, Solution):
+        return []
+    if isinstance(error, FloatingPointError) and "non-finite objective" in str(error):
+        return [] if trial.case.traits["start"] == "vast" else [f"{error!r} from a start of sensible size"]
+    if type(error) not in (ValueError, TypeError, MemoryError):
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if "symrelu" in frame.filename]
+        where = " from ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in (frames[-1], ours[-1]))
+        return [f"{type(error).__name__}: {error} ({where})"]
+    complaints = ["work was done before the refusal"] if iterates else []
+    return (
+        complaints if str(error).endswith(".") and " " in str(error) else [*complaints, f"no sentence: {error}"]
+    )
+
+
+def check_accepted(trial: Trial) -> Verdict:
+    """M is fitted, whatever its unknown entries hold; it is refused if no positive entry is observed."""
+    refused = type(trial.drawn) in (ValueError, TypeError)
+    if refused != bool(trial.case.matrix.any()):
+        return []
+    return [f"refused: {trial.drawn}" if refused else "fitted, though no positive entry is observed"]
+
+
+def check_inputs(trial: Trial) -> Verdict:
+    """Nothing that was passed in is changed."""
+    return [] if fingerprint(trial.given) == trial.before else ["an input was changed"]
+
+
+def check_factor(trial: Trial) -> Verdict:
+    """U is finite, of the right shape and type; signature, alpha and norm are those that were asked for."""
+    solution, case = trial.solution, trial.case
+    if solution is None:
+        return None
+    U, signature, asked = solution.U, solution.signature, case.settings["n_negative"]
+    n_negative = solution.n_negative if asked == "auto" else asked
+    signs = np.where(np.arange(U.shape[1]) < U.shape[1] - n_negative, 1, -1)
+    complaints = {
+        "U is not finite": not np.isfinite(U).all(),
+        f"U has shape {U.shape}": U.shape != (len(case.matrix), case.settings["rank"]),
+        f"U is {U.dtype}, not {case.dtype}": U.dtype != case.dtype,
+        f"the signature is {signature}": not np.array_equal(signature, signs) or n_negative >= len(signs),
+        f"alpha is {solution.alpha}": off(solution.alpha, case.settings["alpha"], 0),
+        f"norm is {solution.norm}, not {trial.truth.norm}": off(
+            solution.norm, trial.truth.norm, 1e-13 * trial.truth.norm
+        ),
+    }
+    return [text for text, wrong in complaints.items() if wrong]
+
+
+def check_numbers(trial: Trial) -> Verdict:
+    """relative_error, objective and gradient_norm are those of extended precision, at U and along the way."""
+    solution = trial.solution
+    if solution is None:
+        return None
+    history, truth = solution.history, trial.truth
+    complaints = compare("", truth, solution.relative_error, solution.objective)
+    for row in {1, len(history) - 1} - {0}:
+        if row <= len(trial.iterates):
+            there = judge(trial.case, trial.iterates[row - 1], solution.signature)
+            complaints += compare("of the history ", there, history.relative_error[row], history.objective[row])
+    at_U = "momentum=0.0" in solution.solver or solution.solver[:5] in ("LBFGS", "Eigen")
+    in_range = trial.case.traits["start"] not in ("small", "vast")  # of the squares that a norm adds up
+    norms = history.gradient_norm[trial.rows]
+    if at_U and in_range and all(off(norm, truth.gradient_norm, truth.gradient_slack) for norm in norms):
+        complaints.append(f"gradient_norm {norms}, not {truth.gradient_norm:g}")
+    return complaints
+
+
+def compare(where: str, truth: Judgement, relative_error: float, objective: float) -> list[str]:
+    complaints = []
+    if off(relative_error, truth.relative_error, truth.error_slack):
+        complaints.append(f"{where}relative_error {relative_error:g}, not {truth.relative_error:g}")
+    if off(objective, truth.objective, truth.objective_slack):
+        complaints.append(f"{where}objective {objective:g}, not {truth.objective:g}")
+    return complaints
+
+
+def check_status(trial: Trial) -> Verdict:
+    """The status says what is so."""
+    solution = trial.solution
+    if solution is None:
+        return None
+    settings, truth, history = trial.case.settings, trial.truth, solution.history
+    tail = history.objective[-PLATEAU_WINDOW - 1 :]
+    limit = settings["gtol"] * truth.gradient_limit + truth.gradient_slack
+    honest = {
+        Status.TOLERANCE: solution.relative_error <= settings["tol"],
+        Status.GRADIENT: settings["gtol"] > 0 and truth.gradient_norm <= limit,
+        Status.PLATEAU: len(tail) > PLATEAU_WINDOW
+        and (math.isinf(tail[-1]) or np.ptp(tail) <= settings["ftol"] * tail.min() * (1 + 1e-12) + 1e-300),
+        Status.MAX_ITER: solution.n_iter == settings["max_iter"],
+        Status.NON_FINITE: not promises_descent(settings["solver"]) or trial.case.traits["start"] == "vast",
+    }
+    if not honest.get(solution.status, False):
+        return [f"{solution.status.name}, which is not so"]
+    if solution.status is Status.PLATEAU and not is_flat(trial):
+        return [f"PLATEAU, but {PLATEAU_WINDOW} steps in float64 lower the objective further"]
+    return [] if solution.n_iter <= settings["max_iter"] else ["more than max_iter steps"]
+
+
+def is_flat(trial: Trial) -> bool:
+    """Whether the same solver, in float64, finds no way down from U: a plateau is not one of rounding alone."""
+    assert trial.solution is not None
+    limits: dict[str, Any] = {**NO_TESTS, "max_iter": PLATEAU_WINDOW}
+    dtype = "float64" if trial.case.dtype == np.float32 else ""
+    further, _ = attempt(trial.case.arguments(clean=True, dtype=dtype, **limits, init=trial.solution.U))
+    least = 1 - 0.01 - 50 * trial.case.settings["ftol"]  # of the objective: a plateau may still slope
+    if isinstance(further, Exception):
+        return True
+    reached = judge(trial.case, further.U, further.signature).objective
+    return bool(reached >= least * trial.truth.objective - 10 * trial.truth.objective_slack)
+
+
+def promises_descent(solver: Any) -> bool:
+    if isinstance(solver, AAPB):
+        return solver.momentum == 0 and (solver.step_size == "adaptive" or float(solver.step_size) <= 1)
+    return not isinstance(solver, PALM) or solver.momentum == 0
+
+
+def check_descent(trial: Trial) -> Verdict:
+    """LBFGS and Eigen never raise the objective, PALM and AAPB within their theory only by rounding."""
+    solution, solver = trial.solution, trial.case.settings["solver"]
+    if solution is None or not promises_descent(solver) or len(solution.history) < 2:
+        return None
+    objectives = solution.history.objective
+    if not np.isfinite(objectives).all():
+        return None
+    slack = 0.0
+    if not isinstance(solver, (LBFGS, Eigen)):
+        judged = [judge(trial.case, U, solution.signature) for U in trial.iterates]
+        # A step of the gradient, whose products have n terms, moves X by n times the rounding of X.
+        slack = len(solution.U) * float(max(j.objective_slack for j in judged))
+    rises = np.diff(objectives)
+    worst = int(rises.argmax())
+    if rises[worst] <= slack:
+        return []
+    return [f"step {worst + 1} raised the objective {objectives[worst]:g} by {rises[worst]:g}"]
+
+
+def difference(a: Outcome, b: Outcome, exponent: int = 0) -> list[str]:
+    """Return in what b differs, bit for bit, from a times 2^exponent."""
+    if isinstance(a, Exception) or isinstance(b, Exception):
+        return [] if type(a) is type(b) else [f"{a!r} became {b!r}"]
+    if a.status is not b.status or a.n_iter != b.n_iter:
+        return [f"{a.status.name} after {a.n_iter} steps became {b.status.name} after {b.n_iter}"]
+    columns = (
+        ("relative_error",) if exponent else ("evaluations", "relative_error", "objective", "gradient_norm")
+    )
+    changed = [
+        name
+        for name in columns
+        if not np.array_equal(getattr(a.history, name), getattr(b.history, name), equal_nan=True)
+    ]
+    changed += [] if np.ldexp(a.U, exponent).tobytes() == b.U.tobytes() else ["U"]
+    gap = np.max(np.abs(a.history.relative_error - b.history.relative_error))
+    return [f"other {' and '.join(changed)}, relative_error by {gap:.1g}"] if changed else []
+
+
+def check_seed(trial: Trial) -> Verdict:
+    """The same call gives the same bits."""
+    return difference(trial.drawn, attempt(trial.case.arguments())[0])
+
+
+def check_unknown(trial: Trial) -> Verdict:
+    """What is stored where M is unknown, and how the mask is held, changes no bit."""
+    case = trial.case
+    if not case.unknown.any() or isinstance(trial.drawn, Exception):
+        return None
+    other = "dense" if case.traits["mask as"] != "dense" else "csr_array"
+    again, _ = attempt(case.arguments(clean=True, mask=other))
+    return difference(trial.drawn, trial.outcome) + difference(trial.outcome, again)
+
+
+def check_container(trial: Trial) -> Verdict:
+    """The same numbers in another container and type change no bit."""
+    case = trial.case
+    container = "csr_array" if case.traits["container"] in DENSE else "C order"
+    change: dict[str, Any] = {"container": container, "dtype": str(case.dtype), "backend": case.backend}
+    return difference(trial.outcome, attempt(case.arguments(clean=True, **change))[0])
+
+
+def diverged(outcome: Outcome) -> bool:
+    """Whether a fit came so far that numbers may overflow at one scale and not at the other."""
+    if isinstance(outcome, Exception):
+        return False
+    return outcome.status is Status.NON_FINITE or bool(outcome.history.relative_error.max() > 1e4)
+
+
+def check_scale(trial: Trial) -> Verdict:
+    """M times 4^k with alpha times 4^k, and init times 2^k, gives U times 2^k, bit for bit."""
+    case, positive = trial.case, trial.case.matrix[trial.case.matrix > 0]
+    if case.traits["dtype"] in INTEGERS or not positive.size or case.traits["start"] in ("small", "vast"):
+        return None
+    floats = np.finfo(case.dtype)
+    low = (math.log2(positive.min()) - floats.minexp) / 2
+    high = (floats.maxexp - math.log2(positive.max())) / 2
+    options = [k for k in (-200, -60, -20, -5, -1, 2, 6, 25, 70, 180) if 2 - low < k < high - 8]
+    if not options:
+        return None
+    k = options[case.number % len(options)]
+    init, alpha = case.settings["init"], math.ldexp(case.settings["alpha"], 2 * k)
+    init = init if isinstance(init, str) else np.ldexp(init, k)
+    scaled, _ = attempt(case.arguments(clean=True, exponent=k, init=init, alpha=alpha))
+    if diverged(trial.outcome) or diverged(scaled):
+        return None
+    return [f"times 4^{k}: {text}" for text in difference(trial.outcome, scaled, k)]
+
+
+STEP_SLACK = {8: 1e-6, 4: 1e-2}  # by the size of a number: on the relative error after a step
+
+
+def check_backends(trial: Trial) -> Verdict:
+    """Dense, sparse and reference agree up to rounding at the start, and closely after a step."""
+    solution, case = trial.solution, trial.case
+    if solution is None or case.traits["start"] in ("spectral", "imputed", "small", "vast"):
+        return None  # eigenvectors of equal eigenvalues can turn
+    changes: dict[str, Any] = {**NO_TESTS, "max_iter": 1, "n_negative": solution.n_negative}
+    fits = {
+        b: attempt(case.arguments(clean=True, backend=b, **changes))[0]
+        for b in ("reference", "dense", "sparse")
+    }
+    errors = {name: fit.history.relative_error for name, fit in fits.items() if isinstance(fit, Solution)}
+    if len(errors) < len(fits) or len({len(e) for e in errors.values()}) > 1:
+        return [f"{name}: {fit!r}" for name, fit in fits.items()]
+    complaints = []
+    for name in ("dense", "sparse"):
+        gaps = np.abs(errors[name] - errors["reference"])
+        if gaps[0] > start_slack(case, solution.signature):
+            complaints.append(f"{name} differs from reference at the start by {gaps[0]:.1g}")
+        elif is_plain(case) and gaps[-1] > STEP_SLACK[case.dtype.itemsize]:
+            complaints.append(f"{name} differs from reference after a step by {gaps[-1]:.1g}")
+    return complaints
+
+
+def start_slack(case: Case, signature: np.ndarray) -> float:
+    """Return the rounding of two relative errors at the start."""
+    if not isinstance(case.settings["init"], str):
+        return float(2 * judge(case, case.settings["init"], signature).error_slack)
+    # The random starts have ||U U^T|| = ||M||, and || |U| |U|^T || is at most sqrt(r) times as large.
+    rank = len(signature)
+    return (
+        2 * (rank + 4) * (math.sqrt(rank) + 1) * float(np.finfo(case.dtype).eps) + len(case.matrix) ** 2 * 1e-15
+    )
+
+
+def is_plain(case: Case) -> bool:
+    """Whether a step depends continuously on the start: no ties, no singular systems, no scales to lose."""
+    return case.traits["start"] in ("random", "uniform", "normal") and case.traits["matrix"] not in UNSCALED
+
+
+def check_history(trial: Trial) -> Verdict:
+    """Rows are numbered, counts are integers that never fall, and the row of U says what the solution says."""
+    solution = trial.solution
+    if solution is None:
+        return None
+    history = solution.history
+    met = solution.status in (Status.TOLERANCE, Status.GRADIENT)
+    complaints = {
+        f"iteration is {history.iteration.dtype}": history.iteration.dtype.kind != "i",
+        f"evaluations is {history.evaluations.dtype}": history.evaluations.dtype.kind != "i",
+        "the rows are not numbered": not np.array_equal(history.iteration, np.arange(solution.n_iter + 1)),
+        "evaluations fall": bool((np.diff(history.evaluations) < 0).any()),
+        "seconds fall": bool((np.diff(history.seconds) < 0).any()),
+        "n_evaluations is below the last row": solution.n_evaluations < history.evaluations[-1],
+        "relative_error is not finite": not np.isfinite(history.relative_error).all(),
+        "no row is that of U": not trial.rows.size,
+        "a test was met, but not by the last row": met and len(history) - 1 not in trial.rows,
+        "a lower objective was reached": not met and solution.objective > history.objective.min(),
+        "a callback was left out": len(trial.iterates) != solution.n_iter,
+    }
+    return [text for text, wrong in complaints.items() if wrong]
+
+
+CHECKS: dict[str, Callable[[Trial], Verdict]] = {
+    "exception": check_exception,
+    "accepted": check_accepted,
+    "inputs": check_inputs,
+    "factor": check_factor,
+    "numbers": check_numbers,
+    "status": check_status,
+    "descent": check_descent,
+    "seed": check_seed,
+    "unknown": check_unknown,
+    "container": check_container,
+    "scale": check_scale,
+    "backends": check_backends,
+    "history": check_history,
+}
