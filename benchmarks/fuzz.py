@@ -21,7 +21,7 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,6 @@ from fuzz_cases import Case, draw
 from fuzz_checks import CHECKS, Trial, Verdict
 from scipy import sparse
 from threadpoolctl import threadpool_limits
-
-from symrelu import Solution
 
 
 @dataclass
@@ -52,9 +50,7 @@ def examine(seed: int, number: int, checks: Iterable[str]) -> Result:
     try:
         case = draw(seed, number)
         trial = Trial(case)
-        first = trial.drawn
-        result.n = len(case.matrix)
-        result.ending = first.status.name if isinstance(first, Solution) else f"{type(first).__name__}: {first}"
+        result.n, result.ending = len(case.matrix), trial.ending
         for name in checks:
             result.verdicts[name] = CHECKS[name](trial)
     except Exception as error:
@@ -99,17 +95,18 @@ class Worker:
         except EOFError:
             reason = "the process died"
         self.process.join()
-        return Result(self.number, ending=reason, verdicts={"finished": [reason]})
+        return Result(self.number, ending=reason, seconds=limit, verdicts={"finished": [reason]})
 
 
-def examine_all(seed: int, fits: int, jobs: int, checks: list[str], limit: float) -> Iterator[Result]:
-    """Examine cases 0 to fits - 1 in ``jobs`` processes; a case that takes longer than ``limit`` has failed."""
-    task = (seed, checks, limit)
-    numbers = iter(range(fits))
+def examine_all(
+    seed: int, numbers: Iterable[int], jobs: int, checks: list[str], limit: float
+) -> Iterator[Result]:
+    """Examine cases in ``jobs`` processes; one that takes longer than ``limit`` seconds has failed."""
+    task, waiting = (seed, checks, limit), iter(numbers)
     busy: list[Worker] = []
-    free = [Worker(*task) for _ in range(min(jobs, fits))]
+    free = [Worker(*task) for _ in range(jobs)]
     while True:
-        while free and (number := next(numbers, None)) is not None:
+        while free and (number := next(waiting, None)) is not None:
             busy.append(free.pop())
             busy[-1].give(number)
         if not busy:
@@ -140,17 +137,17 @@ def literal(value: Any) -> str:
 
 def code(case: Case) -> str:
     """Return the case as code."""
-    lines = [
-        "import numpy as np; from numpy import inf, nan; from scipy import sparse",
-        "from symrelu import AAPB, LBFGS, PALM, Eigen, decompose",
-        f"# case {case.number} of seed {case.seed}: {', '.join(f'{k} {v}' for k, v in case.traits.items())}",
-        *(f"{name} = {literal(case.arguments()[name])}" for name in ("M", "mask", "init")),
-    ]
-    given = [
-        name if name in ("M", "mask", "init") else f"{value!r}" for name, value in case.arguments().items()
-    ]
-    call = ", ".join(f"{k}={v}" for k, v in zip(case.arguments(), given, strict=True))
-    return "\n".join([*lines, f"solution = decompose({call})"])
+    arguments, named = case.arguments(), ("M", "mask", "init")
+    call = ", ".join(f"{k}={k if k in named else repr(value)}" for k, value in arguments.items())
+    return "\n".join(
+        [
+            f"# case {case.number} of seed {case.seed}: " + ", ".join(map(" ".join, case.traits.items())),
+            "import numpy as np; from numpy import inf, nan; from scipy import sparse",
+            "from symrelu import AAPB, LBFGS, PALM, Eigen, decompose",
+            *(f"{name} = {literal(arguments[name])}" for name in named),
+            f"solution = decompose({call})",
+        ]
+    )
 
 
 def template(message: str) -> str:
@@ -158,62 +155,74 @@ def template(message: str) -> str:
     return re.sub(r"-?\b\d[\d.]*(e[+-]?\d+)?\b|\b(nan|inf)\b", "#", message)
 
 
-def report(seed: int, results: list[Result], checks: list[str]) -> dict[str, Any]:
-    """Print the tables and every group of failures with its smallest case; return all of it."""
-    counts = {name: Counter(outcome(r.verdicts.get(name)) for r in results) for name in ("finished", *checks)}
-    print("| check | passed | failed | not applicable |\n|---|---:|---:|---:|")
-    for name, count in counts.items():
-        print(f"| {name} | {count['passed']} | {count['failed']} | {count['not applicable']} |")
-    endings = Counter(template(r.ending) for r in results)
-    print("\n| ending | cases |\n|---|---:|")
-    for ending, cases in endings.most_common():
-        print(f"| {ending} | {cases} |")
-    slowest = max(results, key=lambda r: r.seconds)
-    print(f"\nSlowest: case {slowest.number}, {slowest.seconds:.1f} s.")
+def outcome(verdict: Verdict) -> str:
+    return "not applicable" if verdict is None else "failed" if verdict else "passed"
+
+
+def summarise(seed: int, results: list[Result], checks: list[str]) -> dict[str, Any]:
+    """Count outcomes and endings, and group the failures by check and message, the smallest case first."""
     groups: dict[tuple[str, str], list[tuple[int, int, str]]] = defaultdict(list)
     for r in results:
         for name, complaints in r.verdicts.items():
             for text in complaints or []:
                 groups[name, template(text)].append((r.n, r.number, text))
-    for (name, _), found in sorted(groups.items(), key=lambda item: -len(item[1])):
-        _, number, text = min(found)
-        others = ", ".join(str(k) for _, k, _ in sorted(found)[:8])
-        print(f"\n{len(found)} x {name}: {text}\ncases {others}\n{code(draw(seed, number))}")
-    failures = [
-        {"check": name, "cases": [k for _, k, _ in found], "example": min(found)[2]}
-        for (name, _), found in groups.items()
-    ]
-    summary = {"seed": seed, "fits": len(results), "checks": counts, "endings": endings, "failures": failures}
-    return {**summary, "slowest": asdict(slowest)}
+    found = [(name, sorted(cases)) for (name, _), cases in groups.items()]
+    slowest = max(results, key=lambda r: r.seconds)
+    return {
+        "seed": seed,
+        "fits": len(results),
+        "checks": {
+            name: Counter(outcome(r.verdicts.get(name)) for r in results) for name in ("finished", *checks)
+        },
+        "endings": dict(Counter(template(r.ending) for r in results).most_common()),
+        "slowest": {"case": slowest.number, "seconds": slowest.seconds},
+        "failures": [
+            {"check": name, "example": cases[0][2], "cases": [number for _, number, _ in cases]}
+            for name, cases in sorted(found, key=lambda group: -len(group[1]))
+        ],
+    }
 
 
-def outcome(verdict: Verdict) -> str:
-    return "not applicable" if verdict is None else "failed" if verdict else "passed"
+def tell(summary: dict[str, Any]) -> None:
+    """Print the tables, and each group of failures with its smallest case as code."""
+    print("| check | passed | failed | not applicable |\n|---|---:|---:|---:|")
+    for name, count in summary["checks"].items():
+        print(f"| {name} | {count['passed']} | {count['failed']} | {count['not applicable']} |")
+    print("\n| ending | cases |\n|---|---:|")
+    for ending, cases in summary["endings"].items():
+        print(f"| {ending} | {cases} |")
+    print("\nSlowest: case {case}, {seconds:.1f} s.".format(**summary["slowest"]))
+    for failure in summary["failures"]:
+        cases = failure["cases"]
+        print(f"\n{len(cases)} x {failure['check']}: {failure['example']}")
+        print(f"cases {', '.join(map(str, cases[:8]))}\n{code(draw(summary['seed'], cases[0]))}")
 
 
-def main() -> None:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fits", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument(
-        "--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK", help=", ".join(CHECKS)
-    )
+    parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK")
     parser.add_argument("--limit", type=float, default=60, help="seconds that a case may take")
-    parser.add_argument("--replay", type=int, metavar="CASE", help="only this case, in this process")
+    parser.add_argument("--replay", type=int, nargs="+", metavar="CASE", help="only these cases")
     parser.add_argument("--output", type=Path, help="a JSON file for the summary")
-    options = parser.parse_args()
-    if options.replay is not None:
-        print(code(draw(options.seed, options.replay)))
-        results = [examine(options.seed, options.replay, options.only)]
-    else:
-        results = []
-        for result in examine_all(options.seed, options.fits, options.jobs, options.only, options.limit):
-            results.append(result)
-            if len(results) % 100 == 0 or len(results) == options.fits:
-                failed = sum(any(r.verdicts.values()) for r in results)
-                print(f"{len(results)} of {options.fits} cases, {failed} failed", file=sys.stderr)
-    summary = report(options.seed, sorted(results, key=lambda r: r.number), options.only)
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    numbers = options.replay or range(options.fits)
+    if options.replay:
+        print(*(code(draw(options.seed, number)) + "\n" for number in numbers), sep="\n")
+    results: list[Result] = []
+    for result in examine_all(options.seed, numbers, options.jobs, options.only, options.limit):
+        results.append(result)
+        if len(results) % 100 == 0:
+            failed = sum(any(r.verdicts.values()) for r in results)
+            print(f"{len(results)} of {len(numbers)} cases, {failed} failed", file=sys.stderr)
+    summary = summarise(options.seed, results, options.only)
+    tell(summary)
     if options.output:
         options.output.write_text(json.dumps(summary, indent=1))
     sys.exit(1 if summary["failures"] else 0)

@@ -82,6 +82,7 @@ MATRICES: dict[str, Callable[[Rng, int, np.finfo], np.ndarray]] = {
     "subnormal": subnormal,
     "partly subnormal": partly_subnormal,
 }
+DEGENERATE = ("identity", "constant", "blocks", "one pair")  # with equal eigenvalues
 UNSCALED = ("wide", "subnormal", "partly subnormal")
 
 MASKS: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
@@ -178,15 +179,13 @@ def leading_eigenvectors(M: np.ndarray, rank: int) -> np.ndarray:
     return vectors[:, -rank:] * np.sqrt(np.maximum(0, values[-rank:])) * math.sqrt(largest)
 
 
-INTEGERS = {
-    "bool": 1,
-    "uint8": 255,
-    "int8": 127,
-    "int16": 30000,
-    "int64": 10**6,
-    "uint64": 10**6,
-    "float16": 1000,
-}
+# Types that become float64, with the largest number to be stored in them.
+INTEGERS = {"bool": 1, "uint8": 255, "int8": 127, "int16": 30000, "int64": 10**6, "float16": 1000}
+
+
+def floats_of(dtype: str) -> np.finfo:
+    """Return the limits of the type in which a matrix of ``dtype`` is fitted."""
+    return np.finfo("float32" if dtype == "float32" else "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +205,7 @@ class Case:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of U."""
-        return np.dtype(np.float32 if self.traits["dtype"] == "float32" else np.float64)
+        return floats_of(self.traits["dtype"]).dtype
 
     @property
     def backend(self) -> str:
@@ -240,72 +239,84 @@ def representable(values: np.ndarray, dtype: str, container: str) -> np.ndarray:
     return np.rint(values / values.max() * top)
 
 
-def draw_matrix(rng: Rng, n: int, traits: dict[str, str]) -> np.ndarray:
-    floats = np.finfo(traits["dtype"] if "float" in traits["dtype"] else "float64")
-    M = MATRICES[traits["matrix"]](rng, n, floats)
-    M[0, 0] += not M.any()
-    if traits["matrix"] not in UNSCALED and rng.random() < 0.4 and traits["dtype"] not in INTEGERS:
-        M = M * 10 ** rng.uniform(-1, 1) ** 3 if rng.random() < 0.5 else M * 10.0 ** rng.uniform(-30, 30)
-        M = M * (10.0 ** rng.uniform(-110, 110) if floats.bits == 64 and rng.random() < 0.3 else 1)
-    return representable(M, traits["dtype"], traits["container"])
+class Draw:
+    """A generator that knows the traits of the case it draws."""
 
+    def __init__(self, rng: Rng) -> None:
+        self.rng = rng
+        self.traits = {
+            "matrix": self.pick(*MATRICES),
+            "dtype": self.pick("float64", "float64", "float64", "float32", "float32", self.pick(*INTEGERS)),
+            "container": self.pick(self.pick(*DENSE), self.pick(*CONTAINERS), self.pick(*CONTAINERS)),
+            "mask": self.pick("none", self.pick(*MASKS)),
+            "mask as": self.pick(*MASK_CONTAINERS),
+            "start": self.pick("random", "uniform", "spectral", "imputed", *2 * [self.pick(*STARTS)]),
+            "hidden": self.pick(*HIDDEN),
+        }
+        dtype = self.traits["dtype"]
+        if dtype in INTEGERS:
+            self.traits["hidden"] = "other"
+        if dtype == "float16" or (dtype == "bool" and self.traits["container"] == "duplicates"):
+            self.traits["container"] = self.pick(*DENSE)  # scipy has no float16; True and True need not be 2
+        self.floats = floats_of(dtype)
 
-def draw_start(rng: Rng, matrix: np.ndarray, rank: int, size: float, traits: dict[str, str]) -> Any:
-    if traits["start"] not in STARTS:
-        return traits["start"]
-    floats = np.finfo("float32" if traits["dtype"] == "float32" else "float64")
-    normal = rng.standard_normal((len(matrix), rank)) * math.sqrt(size / len(matrix))
-    U = STARTS[traits["start"]](rng, normal, matrix, floats)
-    U = np.clip(U, -float(floats.max), float(floats.max)).astype(floats.dtype)
-    U[0, 0] += floats.tiny * (not U.any())
-    return U if rng.random() < 0.5 else np.asfortranarray(U)
+    def pick(self, *options: Any) -> Any:
+        return options[self.rng.integers(len(options))]
+
+    def matrix(self, n: int) -> np.ndarray:
+        M = MATRICES[self.traits["matrix"]](self.rng, n, self.floats)
+        M[0, 0] += not M.any()
+        if self.traits["matrix"] not in UNSCALED:
+            M = M * 10.0 ** (
+                self.pick(0, 0, 1, 30, 30 if self.floats.bits == 32 else 140) * self.rng.uniform(-1, 1)
+            )
+        return representable(M, self.traits["dtype"], self.traits["container"])
+
+    def start(self, M: np.ndarray, rank: int, size: float) -> Any:
+        if self.traits["start"] not in STARTS:
+            return self.traits["start"]
+        normal = self.rng.standard_normal((len(M), rank)) * math.sqrt(size / len(M))
+        U = STARTS[self.traits["start"]](self.rng, normal, M, self.floats)
+        U = np.clip(U, -float(self.floats.max), float(self.floats.max)).astype(self.floats.dtype)
+        U[0, 0] += self.floats.tiny * (not U.any())
+        return self.pick(np.ascontiguousarray, np.asfortranarray)(U)
+
+    def settings(self, M: np.ndarray, diagonal: str) -> dict[str, Any]:
+        rng, pick = self.rng, self.pick
+        rank = int(rng.integers(1, pick(len(M), min(len(M), 4)) + 1))
+        largest = M.max() or 1.0
+        size = float(np.linalg.norm(M / largest) * largest) or 1.0
+        return {
+            "rank": rank,
+            "solver": pick(*SOLVERS),
+            "n_negative": pick(0, 0, "auto", int(rng.integers(0, rank))),
+            "diagonal": diagonal,
+            "zero_weight": pick(1.0, 1.0, 1.0, 1.0 - rng.random(), 1e-6),
+            "alpha": float(pick(0, 0, size * 10.0 ** rng.uniform(-6, 1))),
+            "init": self.start(M, rank, size),
+            "tol": pick(0.0, 1e-4, 1e-4, 0.1, 1e-12),
+            "gtol": pick(0.0, 1e-7, 1e-3),
+            "ftol": pick(0.0, 1e-8, 1e-8, 1e-2),
+            "max_iter": int(pick(1, 2, *rng.integers(3, 61, 6), 300)),
+            "random_state": int(rng.integers(1000)),
+            "backend": pick("auto", "auto", "dense", "sparse", "reference"),
+        }
 
 
 def draw(seed: int, number: int) -> Case:
     """Return case ``number``."""
     rng = np.random.default_rng([seed, number])
-
-    def pick(*options: Any) -> Any:
-        return options[rng.integers(len(options))]
-
-    n = int(rng.integers(1, pick(5, 12, 41)))
-    rank = int(rng.integers(1, pick(n, min(n, 4)) + 1))
-    traits = {
-        "matrix": pick(*MATRICES),
-        "dtype": pick("float64", "float64", "float64", "float32", "float32", pick(*INTEGERS)),
-        "container": pick(pick(*DENSE), pick(*CONTAINERS), pick(*CONTAINERS)),
-        "mask": pick("none", pick(*MASKS)),
-        "mask as": pick(*MASK_CONTAINERS),
-        "start": pick("random", "uniform", "spectral", "imputed", pick(*STARTS), pick(*STARTS)),
-    }
-    if traits["dtype"] == "float16" or (traits["dtype"] == "bool" and traits["container"] == "duplicates"):
-        traits["container"] = pick(*DENSE)  # scipy has no float16; True and True need not be 2
-    traits["hidden"] = "other" if traits["dtype"] in INTEGERS else pick(*HIDDEN)
-    M = draw_matrix(rng, n, traits)
-    mask, diagonal = MASKS[traits["mask"]](rng, M), pick("fit", "ignore")
-    if not M[~mask].any() and rng.random() < 0.9:
-        mask, diagonal = np.zeros_like(mask), "fit"
+    drawn = Draw(rng)
+    traits, n = drawn.traits, int(rng.integers(1, drawn.pick(5, 12, 41)))
+    M = drawn.matrix(n)
+    mask, diagonal = MASKS[traits["mask"]](rng, M), drawn.pick("fit", "ignore")
     unknown = mask | (np.eye(n, dtype=bool) & (diagonal == "ignore"))
-    matrix, floats = np.where(unknown, 0, M), np.finfo("float32" if traits["dtype"] == "float32" else "float64")
-    hidden = np.broadcast_to(HIDDEN[traits["hidden"]](rng, M, floats), M.shape)
-    if traits["dtype"] in INTEGERS:
-        hidden = np.minimum(hidden, INTEGERS[traits["dtype"]])
-    largest = matrix.max() or 1.0
-    size = float(np.linalg.norm(matrix / largest) * largest) or 1.0
-    settings = {
-        "rank": rank,
-        "solver": pick(*SOLVERS),
-        "n_negative": pick(0, 0, "auto", int(rng.integers(0, rank))),
-        "diagonal": diagonal,
-        "zero_weight": pick(1.0, 1.0, 1.0, 1.0 - rng.random(), 1e-6),
-        "alpha": float(pick(0, 0, size * 10.0 ** rng.uniform(-6, 1))),
-        "init": draw_start(rng, matrix, rank, size, traits),
-        "tol": pick(0.0, 1e-4, 1e-4, 0.1, 1e-12),
-        "gtol": pick(0.0, 1e-7, 1e-3),
-        "ftol": pick(0.0, 1e-8, 1e-8, 1e-2),
-        "max_iter": int(pick(1, 2, rng.integers(3, 30), rng.integers(30, 61))),
-        "random_state": int(rng.integers(1000)),
-        "backend": pick("auto", "auto", "dense", "sparse", "reference"),
-    }
-    zeros = (M == 0) & (rng.random(M.shape) < pick(0, 0.3))
-    return Case(seed, number, traits, matrix, mask, unknown, hidden, zeros | unknown, settings)
+    if not M[~unknown].any() and rng.random() < 0.9:  # a few cases with nothing to fit are enough
+        mask, unknown, diagonal = np.zeros_like(mask), np.zeros_like(mask), "fit"
+    hidden = np.broadcast_to(HIDDEN[traits["hidden"]](rng, M, drawn.floats), M.shape)
+    hidden = np.minimum(hidden, INTEGERS.get(traits["dtype"], np.inf))
+    zeros = (M == 0) & (rng.random(M.shape) < drawn.pick(0, 0.3))
+    known = np.where(unknown, 0, M)
+    return Case(
+        seed, number, traits, known, mask, unknown, hidden, zeros | unknown, drawn.settings(known, diagonal)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import traceback
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fuzz_cases import DENSE, INTEGERS, UNSCALED, Case
+from fuzz_cases import DEGENERATE, DENSE, INTEGERS, UNSCALED, Case
 from scipy import sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, decompose
@@ -34,9 +35,10 @@ class Judgement:
     error_slack: Any
     objective_slack: Any
     gradient_slack: Any
+    gradient_floor: Any  # below it the squares that a norm adds up vanish
 
 
-def judge(case: Case, U: np.ndarray, signature: np.ndarray, exponent: int = 0) -> Judgement:
+def judge(case: Case, U: np.ndarray, signature: np.ndarray) -> Judgement:
     """Evaluate the formulas of the model, without the code of the library, in 80-bit numbers (up to 1e4932).
 
     A sum of r products, each rounded with precision eps, is off by at most r eps times the sum of their sizes.
@@ -48,14 +50,10 @@ def judge(case: Case, U: np.ndarray, signature: np.ndarray, exponent: int = 0) -
     2 ||U|| (delta + (n + 3r) eps ||R||). The sums of n^2 squares in float64 add n^2 1e-15 of themselves.
     """
     n, rank = U.shape
-    eps, L = float(np.finfo(case.dtype).eps), np.longdouble
-    U, s, alpha, w = (
-        U.astype(L),
-        signature.astype(L),
-        L(case.settings["alpha"]),
-        L(case.settings["zero_weight"]),
-    )
-    M, observed = np.ldexp(case.matrix.astype(L), 2 * exponent), ~case.unknown
+    floats, L = np.finfo(case.dtype), np.longdouble
+    eps, U, s = float(floats.eps), U.astype(L), signature.astype(L)
+    alpha, w = L(case.settings["alpha"]), L(case.settings["zero_weight"])
+    M, observed = case.matrix.astype(L), ~case.unknown
     X = (U * s) @ U.T
     excess = np.where(observed & (M == 0), np.maximum(0, X), 0)
     fit = np.where(M > 0, M - X, 0)
@@ -72,6 +70,8 @@ def judge(case: Case, U: np.ndarray, signature: np.ndarray, exponent: int = 0) -
         error_slack=delta / norm + n * n * 1e-15 * _norm(miss) / norm,
         objective_slack=(_norm(R) + delta) * delta + (n * n * 1e-15 + 4 * eps) * objective,
         gradient_slack=2 * size * (delta + ((n + 3 * rank) * _norm(R) + alpha) * eps),
+        # M is scaled only if its largest entry is outside [4^-8, 4^9), and the gradient goes with M^1.5.
+        gradient_floor=2**24 * n * np.sqrt(L(floats.smallest_subnormal)) * norm**1.5,
     )
 
 
@@ -120,6 +120,30 @@ class Trial:
         return judge(self.case, self.solution.U, self.solution.signature)
 
     @cached_property
+    def way_down(self) -> str:
+        """What the same solver in float64 finds from U: none, one within the rounding of U, or a real one."""
+        assert self.solution is not None
+        case, here = self.case, self.truth
+        limits: dict[str, Any] = {**NO_TESTS, "max_iter": PLATEAU_WINDOW, "init": self.solution.U}
+        dtype = "float64" if case.dtype == np.float32 else ""
+        further, _ = attempt(case.arguments(clean=True, dtype=dtype, **limits))
+        if isinstance(further, Exception):
+            return "none"
+        there = judge(case, further.U, further.signature).objective
+        if there >= here.objective * (1 - 0.01 - 50 * case.settings["ftol"]):  # a plateau may slope
+            return "none"
+        return "rounding" if there >= here.objective - 10 * here.objective_slack else "real"
+
+    @property
+    def ending(self) -> str:
+        """The status, or the refusal."""
+        if isinstance(self.drawn, Exception):
+            return f"{type(self.drawn).__name__}: {self.drawn}"
+        status = self.drawn.status
+        of_rounding = status is Status.PLATEAU and self.solution and self.way_down == "rounding"
+        return f"{status.name}, of rounding" if of_rounding else status.name
+
+    @cached_property
     def rows(self) -> np.ndarray:
         """The rows of the history that may be that of U."""
         assert self.solution is not None
@@ -151,10 +175,11 @@ def check_exception(trial: Trial) -> Verdict:
         ours = [frame for frame in frames if "symrelu" in frame.filename]
         where = " from ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in (frames[-1], ours[-1]))
         return [f"{type(error).__name__}: {error} ({where})"]
-    complaints = ["work was done before the refusal"] if iterates else []
-    return (
-        complaints if str(error).endswith(".") and " " in str(error) else [*complaints, f"no sentence: {error}"]
-    )
+    complaints = {
+        "work was done before the refusal": bool(iterates),
+        f"no sentence: {error}": not re.fullmatch(r"\w\S* .{10,}[.]", str(error)),
+    }
+    return [text for text, wrong in complaints.items() if wrong]
 
 
 def check_accepted(trial: Trial) -> Verdict:
@@ -175,7 +200,8 @@ def check_factor(trial: Trial) -> Verdict:
     solution, case = trial.solution, trial.case
     if solution is None:
         return None
-    U, signature, asked = solution.U, solution.signature, case.settings["n_negative"]
+    U, signature, norm = solution.U, solution.signature, trial.truth.norm
+    asked = case.settings["n_negative"]
     n_negative = solution.n_negative if asked == "auto" else asked
     signs = np.where(np.arange(U.shape[1]) < U.shape[1] - n_negative, 1, -1)
     complaints = {
@@ -184,9 +210,7 @@ def check_factor(trial: Trial) -> Verdict:
         f"U is {U.dtype}, not {case.dtype}": U.dtype != case.dtype,
         f"the signature is {signature}": not np.array_equal(signature, signs) or n_negative >= len(signs),
         f"alpha is {solution.alpha}": off(solution.alpha, case.settings["alpha"], 0),
-        f"norm is {solution.norm}, not {trial.truth.norm}": off(
-            solution.norm, trial.truth.norm, 1e-13 * trial.truth.norm
-        ),
+        f"norm is {solution.norm}, not {norm}": off(solution.norm, norm, 1e-13 * norm),
     }
     return [text for text, wrong in complaints.items() if wrong]
 
@@ -203,9 +227,9 @@ def check_numbers(trial: Trial) -> Verdict:
             there = judge(trial.case, trial.iterates[row - 1], solution.signature)
             complaints += compare("of the history ", there, history.relative_error[row], history.objective[row])
     at_U = "momentum=0.0" in solution.solver or solution.solver[:5] in ("LBFGS", "Eigen")
-    in_range = trial.case.traits["start"] not in ("small", "vast")  # of the squares that a norm adds up
-    norms = history.gradient_norm[trial.rows]
-    if at_U and in_range and all(off(norm, truth.gradient_norm, truth.gradient_slack) for norm in norms):
+    at_U = at_U and trial.case.traits["start"] != "vast"  # else the squares that a norm adds up overflow
+    slack, norms = truth.gradient_slack + truth.gradient_floor, history.gradient_norm[trial.rows]
+    if at_U and all(off(norm, truth.gradient_norm, slack) for norm in norms):
         complaints.append(f"gradient_norm {norms}, not {truth.gradient_norm:g}")
     return complaints
 
@@ -224,35 +248,27 @@ def check_status(trial: Trial) -> Verdict:
     solution = trial.solution
     if solution is None:
         return None
-    settings, truth, history = trial.case.settings, trial.truth, solution.history
-    tail = history.objective[-PLATEAU_WINDOW - 1 :]
-    limit = settings["gtol"] * truth.gradient_limit + truth.gradient_slack
+    settings, truth, start = trial.case.settings, trial.truth, trial.case.traits["start"]
+    # A factor that a large alpha drives to zero may be called stationary, a small start may not.
+    limit = settings["gtol"] * truth.gradient_limit + (0 if start == "small" else truth.gradient_floor)
     honest = {
         Status.TOLERANCE: solution.relative_error <= settings["tol"],
-        Status.GRADIENT: settings["gtol"] > 0 and truth.gradient_norm <= limit,
-        Status.PLATEAU: len(tail) > PLATEAU_WINDOW
-        and (math.isinf(tail[-1]) or np.ptp(tail) <= settings["ftol"] * tail.min() * (1 + 1e-12) + 1e-300),
+        Status.GRADIENT: settings["gtol"] > 0 and truth.gradient_norm <= limit + truth.gradient_slack,
+        Status.PLATEAU: is_plateau(solution.history.objective, settings["ftol"]) and trial.way_down != "real",
         Status.MAX_ITER: solution.n_iter == settings["max_iter"],
-        Status.NON_FINITE: not promises_descent(settings["solver"]) or trial.case.traits["start"] == "vast",
+        Status.NON_FINITE: not promises_descent(settings["solver"]) or start == "vast",
     }
     if not honest.get(solution.status, False):
         return [f"{solution.status.name}, which is not so"]
-    if solution.status is Status.PLATEAU and not is_flat(trial):
-        return [f"PLATEAU, but {PLATEAU_WINDOW} steps in float64 lower the objective further"]
     return [] if solution.n_iter <= settings["max_iter"] else ["more than max_iter steps"]
 
 
-def is_flat(trial: Trial) -> bool:
-    """Whether the same solver, in float64, finds no way down from U: a plateau is not one of rounding alone."""
-    assert trial.solution is not None
-    limits: dict[str, Any] = {**NO_TESTS, "max_iter": PLATEAU_WINDOW}
-    dtype = "float64" if trial.case.dtype == np.float32 else ""
-    further, _ = attempt(trial.case.arguments(clean=True, dtype=dtype, **limits, init=trial.solution.U))
-    least = 1 - 0.01 - 50 * trial.case.settings["ftol"]  # of the objective: a plateau may still slope
-    if isinstance(further, Exception):
-        return True
-    reached = judge(trial.case, further.U, further.signature).objective
-    return bool(reached >= least * trial.truth.objective - 10 * trial.truth.objective_slack)
+def is_plateau(objectives: np.ndarray, ftol: float) -> bool:
+    """Whether the last rows are one; where they are out of range, nobody can tell."""
+    tail = objectives[-PLATEAU_WINDOW - 1 :]
+    if len(tail) <= PLATEAU_WINDOW or not ftol:
+        return False
+    return math.isinf(tail.max()) or np.ptp(tail) <= ftol * tail.min() * (1 + 1e-12) + 1e-300
 
 
 def promises_descent(solver: Any) -> bool:
@@ -287,14 +303,9 @@ def difference(a: Outcome, b: Outcome, exponent: int = 0) -> list[str]:
         return [] if type(a) is type(b) else [f"{a!r} became {b!r}"]
     if a.status is not b.status or a.n_iter != b.n_iter:
         return [f"{a.status.name} after {a.n_iter} steps became {b.status.name} after {b.n_iter}"]
-    columns = (
-        ("relative_error",) if exponent else ("evaluations", "relative_error", "objective", "gradient_norm")
-    )
-    changed = [
-        name
-        for name in columns
-        if not np.array_equal(getattr(a.history, name), getattr(b.history, name), equal_nan=True)
-    ]
+    names = ("relative_error",) if exponent else ("evaluations", "relative_error", "objective", "gradient_norm")
+    columns = [(name, getattr(a.history, name), getattr(b.history, name)) for name in names]
+    changed = [name for name, old, new in columns if not np.array_equal(old, new, equal_nan=True)]
     changed += [] if np.ldexp(a.U, exponent).tobytes() == b.U.tobytes() else ["U"]
     gap = np.max(np.abs(a.history.relative_error - b.history.relative_error))
     return [f"other {' and '.join(changed)}, relative_error by {gap:.1g}"] if changed else []
@@ -324,16 +335,18 @@ def check_container(trial: Trial) -> Verdict:
 
 
 def diverged(outcome: Outcome) -> bool:
-    """Whether a fit came so far that numbers may overflow at one scale and not at the other."""
+    """Whether a factor went so far, or vanished, that numbers are out of range at one scale and not another."""
     if isinstance(outcome, Exception):
         return False
-    return outcome.status is Status.NON_FINITE or bool(outcome.history.relative_error.max() > 1e4)
+    size = float(np.abs(outcome.U).max()) / math.sqrt(outcome.norm)
+    return outcome.status is Status.NON_FINITE or outcome.history.relative_error.max() > 1e4 or size < 1e-10
 
 
 def check_scale(trial: Trial) -> Verdict:
     """M times 4^k with alpha times 4^k, and init times 2^k, gives U times 2^k, bit for bit."""
     case, positive = trial.case, trial.case.matrix[trial.case.matrix > 0]
-    if case.traits["dtype"] in INTEGERS or not positive.size or case.traits["start"] in ("small", "vast"):
+    starts = ("small", "vast", "eigenvectors")  # with products that vanish
+    if case.traits["dtype"] in INTEGERS or not positive.size or case.traits["start"] in starts:
         return None
     floats = np.finfo(case.dtype)
     low = (math.log2(positive.min()) - floats.minexp) / 2
@@ -359,15 +372,13 @@ def check_backends(trial: Trial) -> Verdict:
     if solution is None or case.traits["start"] in ("spectral", "imputed", "small", "vast"):
         return None  # eigenvectors of equal eigenvalues can turn
     changes: dict[str, Any] = {**NO_TESTS, "max_iter": 1, "n_negative": solution.n_negative}
-    fits = {
-        b: attempt(case.arguments(clean=True, backend=b, **changes))[0]
-        for b in ("reference", "dense", "sparse")
-    }
+    backends = ("reference", "dense", "sparse")
+    fits = {name: attempt(case.arguments(clean=True, backend=name, **changes))[0] for name in backends}
     errors = {name: fit.history.relative_error for name, fit in fits.items() if isinstance(fit, Solution)}
     if len(errors) < len(fits) or len({len(e) for e in errors.values()}) > 1:
         return [f"{name}: {fit!r}" for name, fit in fits.items()]
     complaints = []
-    for name in ("dense", "sparse"):
+    for name in backends[1:]:
         gaps = np.abs(errors[name] - errors["reference"])
         if gaps[0] > start_slack(case, solution.signature):
             complaints.append(f"{name} differs from reference at the start by {gaps[0]:.1g}")
@@ -382,14 +393,14 @@ def start_slack(case: Case, signature: np.ndarray) -> float:
         return float(2 * judge(case, case.settings["init"], signature).error_slack)
     # The random starts have ||U U^T|| = ||M||, and || |U| |U|^T || is at most sqrt(r) times as large.
     rank = len(signature)
-    return (
-        2 * (rank + 4) * (math.sqrt(rank) + 1) * float(np.finfo(case.dtype).eps) + len(case.matrix) ** 2 * 1e-15
-    )
+    delta = (rank + 4) * float(np.finfo(case.dtype).eps) * (math.sqrt(rank) + 1)
+    return 2 * delta + len(case.matrix) ** 2 * 1e-15
 
 
 def is_plain(case: Case) -> bool:
     """Whether a step depends continuously on the start: no ties, no singular systems, no scales to lose."""
-    return case.traits["start"] in ("random", "uniform", "normal") and case.traits["matrix"] not in UNSCALED
+    regular = case.traits["matrix"] not in (*UNSCALED, *DEGENERATE)
+    return regular and case.traits["start"] in ("random", "uniform", "normal")
 
 
 def check_history(trial: Trial) -> Verdict:
