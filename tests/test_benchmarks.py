@@ -1,5 +1,6 @@
 """The benchmarks run, on sizes that say nothing."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -38,3 +39,20 @@ def test_benchmark_runs(tmp_path, command, expected):
     )
     assert result.returncode == 0, result.stderr
     assert expected in result.stdout
+
+
+def test_fuzzer_runs_every_check(tmp_path):
+    """A run by hand says whether the fits pass; this one that every check is made, and the fuzzer works."""
+    options = "--fits 12 --seed 4 --jobs 2 --output fuzz.json"
+    result = subprocess.run(
+        [sys.executable, str(FOLDER / "fuzz.py"), *options.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    summary = json.loads((tmp_path / "fuzz.json").read_text())
+    assert result.returncode == (1 if summary["failures"] else 0), result.stderr
+    assert "| history |" in result.stdout
+    assert summary["checks"]["finished"] == {"passed": 12}, summary["failures"]
+    assert all(counts.get("passed", 0) + counts.get("failed", 0) for counts in summary["checks"].values())
