@@ -251,24 +251,32 @@ def check_status(trial: Trial) -> Verdict:
     settings, truth, start = trial.case.settings, trial.truth, trial.case.traits["start"]
     # A factor that a large alpha drives to zero may be called stationary, a small start may not.
     limit = settings["gtol"] * truth.gradient_limit + (0 if start == "small" else truth.gradient_floor)
+    spread, lowest = plateau(solution.history.objective)
     honest = {
-        Status.TOLERANCE: solution.relative_error <= settings["tol"],
-        Status.GRADIENT: settings["gtol"] > 0 and truth.gradient_norm <= limit + truth.gradient_slack,
-        Status.PLATEAU: is_plateau(solution.history.objective, settings["ftol"]) and trial.way_down != "real",
-        Status.MAX_ITER: solution.n_iter == settings["max_iter"],
-        Status.NON_FINITE: not promises_descent(settings["solver"]) or start == "vast",
+        "TOLERANCE": solution.relative_error <= settings["tol"],
+        "GRADIENT": settings["gtol"] > 0 and truth.gradient_norm <= limit + truth.gradient_slack,
+        "PLATEAU": spread <= settings["ftol"] * lowest * (1 + 1e-12) + 1e-300,
+        "ROUNDING": settings["ftol"] > 0 and spread <= truth.objective_slack + 1e-300,
+        "MAX_ITER": solution.n_iter == settings["max_iter"],
+        "NON_FINITE": not promises_descent(settings["solver"]) or start == "vast",
     }
-    if not honest.get(solution.status, False):
-        return [f"{solution.status.name}, which is not so"]
-    return [] if solution.n_iter <= settings["max_iter"] else ["more than max_iter steps"]
+    complaints = {
+        f"{solution.status.name}, which is not so": not honest.get(solution.status.name, False),
+        "converged at U = 0, which is no minimum": solution.converged
+        and not (solution.U.any() or settings["alpha"]),
+        "more than max_iter steps": solution.n_iter > settings["max_iter"],
+    }
+    if solution.status is Status.PLATEAU and start != "small":
+        complaints["PLATEAU, but the same solver goes on in float64"] = trial.way_down == "real"
+    return [text for text, wrong in complaints.items() if wrong]
 
 
-def is_plateau(objectives: np.ndarray, ftol: float) -> bool:
-    """Whether the last rows are one; where they are out of range, nobody can tell."""
+def plateau(objectives: np.ndarray) -> tuple[float, float]:
+    """Return spread and lowest of the last rows; both are 0 where they are out of range and nobody can tell."""
     tail = objectives[-PLATEAU_WINDOW - 1 :]
-    if len(tail) <= PLATEAU_WINDOW or not ftol:
-        return False
-    return math.isinf(tail.max()) or np.ptp(tail) <= ftol * tail.min() * (1 + 1e-12) + 1e-300
+    if len(tail) <= PLATEAU_WINDOW:
+        return math.inf, 0.0
+    return (float(np.ptp(tail)), float(tail.min())) if np.isfinite(tail).all() else (0.0, 0.0)
 
 
 def promises_descent(solver: Any) -> bool:
