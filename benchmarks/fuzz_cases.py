@@ -163,6 +163,9 @@ SOLVERS = (
 STARTS: dict[str, Callable[[Rng, np.ndarray, np.ndarray, np.finfo], np.ndarray]] = {
     "normal": lambda rng, U, M, floats: U,
     "eigenvectors": lambda rng, U, M, floats: leading_eigenvectors(M, U.shape[1]),
+    "split eigenvectors": lambda rng, U, M, floats: split(
+        leading_eigenvectors(M, -(-U.shape[1] // 2)), U.shape[1]
+    ),
     "rank one": lambda rng, U, M, floats: U[:, :1] * np.ones(U.shape[1]),
     "duplicated columns": lambda rng, U, M, floats: U[:, rng.integers(0, U.shape[1], U.shape[1])],
     "zero column": lambda rng, U, M, floats: U * (np.arange(U.shape[1]) != 1),
@@ -170,6 +173,14 @@ STARTS: dict[str, Callable[[Rng, np.ndarray, np.ndarray, np.finfo], np.ndarray]]
     "small": lambda rng, U, M, floats: U * float(floats.tiny) ** rng.uniform(0.02, 0.6),
     "vast": lambda rng, U, M, floats: U * float(floats.max) ** rng.uniform(0.02, 0.6),
 }
+
+
+def split(U: np.ndarray, rank: int) -> np.ndarray:
+    """Return the same X by columns of which two are equal, as far as the rank allows."""
+    pairs = np.hstack([U, U[:, : rank - U.shape[1]]])
+    pairs[:, : rank - U.shape[1]] /= math.sqrt(2)
+    pairs[:, U.shape[1] :] /= math.sqrt(2)
+    return pairs
 
 
 def leading_eigenvectors(M: np.ndarray, rank: int) -> np.ndarray:
