@@ -22,6 +22,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,10 @@ from fuzz_cases import Case, draw
 from fuzz_checks import CHECKS, Trial, Verdict
 from scipy import sparse
 from threadpoolctl import threadpool_limits
+
+from symrelu import decompose
+
+COMPILING = 600.0  # seconds that a new process may take at most
 
 
 @dataclass
@@ -61,8 +66,11 @@ def examine(seed: int, number: int, checks: Iterable[str]) -> Result:
 
 
 def serve(pipe: Any, seed: int, checks: list[str], limit: float) -> None:
-    """Examine the cases whose numbers come through the pipe."""
+    """Examine the cases whose numbers come through the pipe; first send None, once everything is compiled."""
     with threadpool_limits(1):
+        for dtype, make in product(("float32", "float64"), (np.asarray, sparse.csr_array)):
+            decompose(make(np.eye(3, dtype=dtype)), 2, max_iter=2)
+        pipe.send(None)
         for number in iter(pipe.recv, None):
             faulthandler.dump_traceback_later(0.9 * limit)  # so that stderr says where a fit hangs
             pipe.send(examine(seed, number, checks))
@@ -76,6 +84,7 @@ class Worker:
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=serve, args=(other, *task), daemon=True)
         self.process.start()
+        self.ready = False
         other.close()
 
     def give(self, number: int | None) -> None:
@@ -87,8 +96,11 @@ class Worker:
         assert self.number is not None
         try:
             if self.pipe.poll():
-                return self.pipe.recv()
-            if time.monotonic() - self.began < limit:
+                answer = self.pipe.recv()
+                if answer is None:
+                    self.ready, self.began = True, time.monotonic()
+                return answer
+            if time.monotonic() - self.began < (limit if self.ready else limit + COMPILING):
                 return None
             reason = f"hung: not done after {limit:g} s"
             self.process.kill()

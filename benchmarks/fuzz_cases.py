@@ -261,7 +261,7 @@ class Draw:
             "container": self.pick(self.pick(*DENSE), self.pick(*CONTAINERS), self.pick(*CONTAINERS)),
             "mask": self.pick("none", self.pick(*MASKS)),
             "mask as": self.pick(*MASK_CONTAINERS),
-            "start": self.pick("random", "uniform", "spectral", "imputed", *2 * [self.pick(*STARTS)]),
+            "start": self.pick("random", "uniform", "spectral", "imputed", *3 * [self.pick(*STARTS)]),
             "hidden": self.pick(*HIDDEN),
         }
         dtype = self.traits["dtype"]
@@ -305,7 +305,7 @@ class Draw:
             "zero_weight": pick(1.0, 1.0, 1.0, 1.0 - rng.random(), 1e-6),
             "alpha": float(pick(0, 0, size * 10.0 ** rng.uniform(-6, 1))),
             "init": self.start(M, rank, size),
-            "tol": pick(0.0, 1e-4, 1e-4, 0.1, 1e-12),
+            "tol": pick(0.0, 0.0, 1e-4, 0.1, 1e-12),
             "gtol": pick(0.0, 1e-7, 1e-3),
             "ftol": pick(0.0, 1e-8, 1e-8, 1e-2),
             "max_iter": int(pick(1, 2, *rng.integers(3, 61, 6), 300)),
