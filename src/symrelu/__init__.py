@@ -8,7 +8,7 @@ from symrelu.selection import RankSelection, select_rank
 from symrelu.solution import History, Solution, Status
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AAPB",

@@ -6,15 +6,15 @@ everything is checked against the fit that wants to go on from it.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
+import logging
 import math
+import os
 import time
 import warnings
-import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.files import check_output, damage_named, open_npz, write_aside
-from symrelu.solution import History
+import symrelu
+from symrelu.files import check_names, check_output, read_header, read_npz, write_aside
+from symrelu.solution import History, history_of
 from symrelu.solvers.base import State
 from symrelu.validation import check_number
 
@@ -32,11 +33,27 @@ FORMAT = "symrelu.Checkpoint"
 FORMAT_VERSION = 1
 HASHED = ("matrix", "mask", "starting factor")  # parts of an identity that are fingerprints
 
-_PREFIX_LENGTH = 100  # of the name of what is not finished
+_HEADER = {
+    "format",
+    "version",
+    "symrelu",
+    "identity",
+    "state",
+    "best",
+    "evaluations",
+    "seconds",
+    "next_confirmation",
+}
+
+logger = logging.getLogger("symrelu")
 
 
 class CheckpointWarning(RuntimeWarning):
-    """A checkpoint could not be written; the fit goes on, and the last one that was written is kept."""
+    """A checkpoint could not be written; the fit goes on, and the last one that was written is kept.
+
+    Where warnings are errors (``python -W error``) it does not end the fit, which is worth more than its
+    checkpoint: the logger ``symrelu`` gets it as an error instead.
+    """
 
 
 @dataclass(frozen=True)
@@ -122,7 +139,9 @@ class CheckpointFile:
 
     def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         self.path = Path(checkpoint.path)
-        self.prefix = f".{self.path.name[:_PREFIX_LENGTH]}"
+        # Of this file alone, whatever its name: not of other checkpoints, and not of what write_aside writes.
+        name = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()
+        self.prefix = f".symrelu-checkpoint-{name[:16]}"
         self.every = checkpoint.every
         self.identity = identity
         self.written = time.monotonic()
@@ -130,13 +149,13 @@ class CheckpointFile:
 
     def read(self) -> Snapshot | None:
         """Return what was written, None if there is no file; a file that is not of this fit is refused."""
-        unfinished = f"{glob.escape(self.prefix)}-{'[0-9a-f]' * 16}.part"  # see write_aside
+        unfinished = f"{self.prefix}-{'[0-9a-f]' * 16}.part"  # see write_aside
         for left_by_a_killed_fit in self.path.parent.glob(unfinished):
             left_by_a_killed_fit.unlink(missing_ok=True)
         if not self.path.exists():
             return None
         with self.refusing():
-            arrays = _read(self.path)
+            arrays = read_npz(self.path, "checkpoint")
             header = _header(arrays)
             _check_identity(header["identity"], self.identity)
             return _snapshot(header, arrays)
@@ -165,6 +184,7 @@ class CheckpointFile:
         header = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
+            "symrelu": symrelu.__version__,
             "identity": self.identity,
             "state": numbers,
             "best": best_numbers,
@@ -181,14 +201,19 @@ class CheckpointFile:
                 np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
         except Exception as error:  # whatever it is, the fit is worth more than its checkpoint
             if not self.failed:
+                self.failed = True
                 reason = str(error).rstrip(".") or type(error).__name__
-                warnings.warn(
-                    f"The checkpoint {self.path} could not be written: {reason}. The fit goes on; the last "
-                    "one that was written is kept.",
-                    CheckpointWarning,
-                    stacklevel=2,
+                _warn_without_raising(
+                    f"The checkpoint {self.path} could not be written: {reason}. The fit goes on; the last one "
+                    "that was written is kept."
                 )
-            self.failed = True
+
+
+def _warn_without_raising(message: str) -> None:
+    try:
+        warnings.warn(message, CheckpointWarning, stacklevel=3)
+    except CheckpointWarning:  # python -W error: the fit would be lost with it
+        logger.error(message)
 
 
 def restored(example: State, values: Mapping[str, Any]) -> State:
@@ -220,6 +245,8 @@ def restored(example: State, values: Mapping[str, Any]) -> State:
                 raise ValueError(f"its {name} has entries that are not finite")
         elif _kind(value) != _kind(wanted):
             raise ValueError(f"its {name} is {value!r}, not a number of type {_kind(wanted)}")
+        elif name in ("objective", "latent_loss") and not math.isfinite(value):
+            raise ValueError(f"its {name} is {value!r}, which is not finite")
     return type(example)(**values)
 
 
@@ -259,38 +286,44 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, 
     return arrays, {name: getattr(value, "item", lambda v=value: v)() for name, value in numbers.items()}
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an archive that does not unpack to more than its size: ours are not compressed."""
-    with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:  # said better by the reader below
-        if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
-            raise ValueError("it is compressed, and no checkpoint is")
-    with open_npz(path) as content, damage_named(path, "checkpoint"):
-        return {name: content[name] for name in content.files}
-
-
 def saved_rank(checkpoint: Checkpoint | None) -> int | None:
     """Return the rank of the fit that a checkpoint was written by, None if it does not exist."""
     if checkpoint is None or not Path(checkpoint.path).exists():
         return None
     with CheckpointFile(checkpoint, {}).refusing():
-        rank = _header(_read(Path(checkpoint.path)))["identity"]["rank"]
+        rank = _header(read_npz(checkpoint.path, "checkpoint"))["identity"]["rank"]
         if type(rank) is not int:
             raise ValueError(f"its rank is {rank!r}")
         return rank
 
 
 def _header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    header = json.loads(str(arrays["checkpoint"])) if "checkpoint" in arrays else None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    header = read_header(arrays, "checkpoint") if "checkpoint" in arrays else {}
+    if header.get("format") != FORMAT:
         raise ValueError("it is not a checkpoint")
-    if header["version"] != FORMAT_VERSION:
-        raise ValueError(f"its version is {header['version']!r}, this release reads {FORMAT_VERSION}")
+    _check_version(header.get("symrelu", "0.1"))  # which did not write it down
+    if header.get("version") != FORMAT_VERSION:
+        raise ValueError(f"its version is {header.get('version')!r}, this release reads {FORMAT_VERSION}")
+    check_names("its header", header, _HEADER)
+    if not isinstance(header["identity"], dict):
+        raise ValueError("it does not say of which fit it is")
     return header
 
 
-def _check_identity(saved: Any, wanted: dict[str, Any]) -> None:
-    if not isinstance(saved, dict):
-        raise ValueError("it does not say of which fit it is")
+def _check_version(written_by: Any) -> None:
+    """Raise unless the same minor version wrote a checkpoint: another one may make other steps."""
+    if not isinstance(written_by, str) or _minor(written_by) != _minor(symrelu.__version__):
+        raise ValueError(
+            f"it was written by symrelu {written_by}, and this is symrelu {symrelu.__version__}: a fit can go "
+            "on only in the minor version in which it began"
+        )
+
+
+def _minor(version: str) -> list[str]:
+    return version.split(".")[:2]
+
+
+def _check_identity(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name, value in wanted.items():
         if name not in saved or saved[name] != value:
             if name in HASHED:
@@ -299,35 +332,53 @@ def _check_identity(saved: Any, wanted: dict[str, Any]) -> None:
 
 
 def _snapshot(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
-    def part(prefix: str) -> dict[str, Any]:
-        found = {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
-        return found | header[prefix.rstrip("_")]
+    columns = {f"history_{field.name}" for field in fields(History)}
+    states = {name for name in arrays if name.startswith(("state_", "best_"))}
+    check_names("it", arrays, {"checkpoint", "signature", "recent_objectives", *columns}, optional=states)
+    recent = arrays["recent_objectives"]
+    if recent.ndim != 1 or recent.dtype != np.float64 or not np.isfinite(recent).all():
+        raise ValueError("its recent objectives are not a list of numbers")
+    return Snapshot(
+        state=_fields_of("state", header, arrays),
+        best=_fields_of("best", header, arrays),
+        signature=_signature(header["identity"], arrays["signature"]),
+        history=_history(arrays),
+        recent_objectives=recent,
+        evaluations=_count(header, "evaluations"),
+        seconds=_seconds(header),
+        next_confirmation=_count(header, "next_confirmation"),
+    )
 
-    history = History(**{field.name: arrays[f"history_{field.name}"] for field in fields(History)})
-    lengths = {column.shape for column in history.as_dict().values()}
-    if len(lengths) != 1 or len(history) == 0 or history.iteration.ndim != 1:
-        raise ValueError("its history is not a table")
-    signature, recent = arrays["signature"], arrays["recent_objectives"]
-    identity = header["identity"]
+
+def _fields_of(owner: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the fields of a state: the arrays are entries of the file, the numbers are in its header."""
+    numbers, prefix = header[owner], f"{owner}_"
+    if not isinstance(numbers, dict):
+        raise ValueError(f"its {owner} is {numbers!r}, not names and numbers")
+    found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return found | numbers
+
+
+def _signature(identity: dict[str, Any], signature: np.ndarray) -> np.ndarray:
     if signature.shape != (identity["rank"],) or not np.isin(signature, (-1, 1)).all():
         raise ValueError("its signature is not a sign for each column")
     if identity["n_negative"] not in ("auto", int(np.sum(signature < 0))):
         raise ValueError("its signature has another number of negative columns")
-    if recent.ndim != 1 or recent.dtype != np.float64:
-        raise ValueError("its recent objectives are not a list of numbers")
-    seconds = float(header["seconds"])
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"its seconds are {seconds}")
-    return Snapshot(
-        state=part("state_"),
-        best=part("best_"),
-        signature=signature,
-        history=history,
-        recent_objectives=recent,
-        evaluations=_count(header, "evaluations"),
-        seconds=seconds,
-        next_confirmation=_count(header, "next_confirmation"),
-    )
+    return signature
+
+
+def _history(arrays: dict[str, np.ndarray]) -> History:
+    history = history_of(arrays)
+    if len(history) == 0 or not np.array_equal(history.iteration, np.arange(len(history))):
+        raise ValueError("its history does not have a line for each step")
+    return history
+
+
+def _seconds(header: dict[str, Any]) -> float:
+    seconds = header["seconds"]
+    if type(seconds) is not float or not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError(f"its seconds are {seconds!r}")
+    return seconds
 
 
 def _count(header: dict[str, Any], name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -16,9 +17,9 @@ from typing import Annotated, Any
 try:
     import typer
     from rich.console import Console
-    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.table import Table
+    from rich.text import Text
 except ImportError as missing:  # pragma: no cover
     raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
 
@@ -62,8 +63,8 @@ reproduction = typer.Typer(
     no_args_is_help=True,
 )
 app.add_typer(reproduction, name="reproduce")
-console = Console()
-errors = Console(stderr=True)
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
 
 _INTERRUPTED_CODE = 130
 
@@ -74,17 +75,34 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):  # a letter that the terminal does not know must not end a run
             stream.reconfigure(errors="replace")
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]  # of which it needs no more
+            app()
     except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
-        errors.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
+        errors.print(_sentence("Error:", str(error), style="bold red"), soft_wrap=True)
         sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Say a warning as a sentence; the line of code that it comes from is no news to a user."""
+    errors.print(_sentence("Warning:", str(message), style="yellow"), soft_wrap=True)
+
+
+def _printable(text: str) -> str:
+    """Return a text, such as the name of a file, without anything that a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def _sentence(head: str, text: str, style: str = "") -> Text:
+    """Return a styled beginning and a text that is shown as it is: no markup, no emoji, no control codes."""
+    return Text.assemble((head, style), " ", _printable(text))
 
 
 @contextmanager
 def _progress(description: str, total: int) -> Iterator[Any]:
     """Yield a callback that moves a progress bar through ``total`` iterations of one or more fits."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed}/{task.total}"),
         TextColumn("relative error {task.fields[error]}"),
@@ -92,7 +110,7 @@ def _progress(description: str, total: int) -> Iterator[Any]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(escape(description), total=total, error="-")
+        task = bar.add_task(_printable(description), total=total, error="-")
 
         def callback(progress: FitProgress) -> None:
             bar.update(task, advance=1, error=f"{progress.record.relative_error:.4g}")
@@ -130,7 +148,7 @@ def demo(
         "lets the fit go through every pair, which is interpolation; shrunk by alpha it predicts better."
     )
     demonstration.draw_demo(result, output)
-    console.print(f"Picture: {escape(str(output))}")
+    console.print(_sentence("Picture:", str(output)))
 
 
 @app.command()
@@ -304,8 +322,11 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
 
     figure = new_figure(figsize=(6.4, 4.2))
     ax = plot_convergence({name: solution.history}, figure.add_subplot())
-    ax.set_title(f"{name}, rank {solution.rank}: {solution.solver}", fontsize=10)
-    save_figure(figure, path)
+    title = _printable(f"{name}, rank {solution.rank}: {solution.solver}")
+    ax.set_title(title, fontsize=10, parse_math=False)  # $ is a letter in a name
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a letter that the font has not is a box
+        save_figure(figure, path)
 
 
 def _summary(solution: Solution, M: Any, judgement: str, output: Path, plot: Path | None) -> Table:
@@ -324,9 +345,9 @@ def _summary(solution: Solution, M: Any, judgement: str, output: Path, plot: Pat
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)
     table.add_row("what to do", solution.status.advice)
-    table.add_row("solution", escape(str(output)))
+    table.add_row("solution", Text(_printable(str(output))))
     if plot is not None:
-        table.add_row("picture", escape(str(plot)))
+        table.add_row("picture", Text(_printable(str(plot))))
     return table
 
 
@@ -425,7 +446,7 @@ def _find(
         raise FileNotFoundError(f"The data directory {data} does not exist.")
     cases, missing = find(None if data is None else str(data), names)
     for sentence in missing:
-        errors.print(f"[yellow]Not run.[/] {escape(sentence)}", soft_wrap=True)
+        errors.print(_sentence("Not run.", sentence, style="yellow"), soft_wrap=True)
     return cases, missing
 
 
@@ -440,7 +461,7 @@ def _reproduce(experiment: Experiment, output: Path, jobs: int) -> None:
             errors.print("Interrupted. What had ended is stored: the same command goes on from there.")
             raise typer.Exit(_INTERRUPTED_CODE) from None
     _print_table(tables[0])
-    console.print(f"{monitor.summary()} Page: {escape(str(written[0]))}", soft_wrap=True)
+    console.print(_sentence(f"{monitor.summary()} Page:", str(written[0])), soft_wrap=True)
     if monitor.failures:
         raise typer.Exit(1)
 
@@ -458,7 +479,7 @@ class _CellProgress(Monitor):
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
             TextColumn("left {task.fields[left]}"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
         )
         # On stderr, as all that is said on the way: stdout has the results.
         self.bar = Progress(*columns, console=errors, transient=True)
@@ -482,9 +503,8 @@ class _CellProgress(Monitor):
             errors.print(f"{stored} of {cells} fits were stored by an earlier run.")
 
     def refused(self, refused: Refused) -> None:
-        errors.print(
-            f"[yellow]Computed anew:[/] {escape(str(refused.path))}: {escape(refused.reason)}.", soft_wrap=True
-        )
+        what = f"{refused.path}: {refused.reason}."
+        errors.print(_sentence("Computed anew:", what, style="yellow"), soft_wrap=True)
 
     def advance(self, cost: float) -> None:
         self.spent += cost
@@ -503,10 +523,10 @@ class _CellProgress(Monitor):
 
     def ended(self, cell: Cell, result: CellResult | Failure) -> None:
         what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"
-        self.last = escape(what)
+        self.last = _printable(what)
         if isinstance(result, Failure):
             self.failures.append(what)
-            errors.print(f"[bold red]Failed:[/] {self.last}: {escape(result.message)}", soft_wrap=True)
+            errors.print(_sentence("Failed:", f"{what}: {result.message}", style="bold red"), soft_wrap=True)
         else:
             self.done += 1
 
@@ -524,12 +544,12 @@ def _print_table(table: ResultTable) -> None:
     shown = Table(title=table.title)
     shown.add_column(table.corner)
     for column in table.columns:
-        shown.add_column(escape(column), justify="right")
+        shown.add_column(Text(column), justify="right")
     for label, row in table.rows:
-        shown.add_row(escape(label), *(escape(table.text(entry)) for entry in row))
+        shown.add_row(Text(label), *(Text(table.text(entry)) for entry in row))
     unlimited = console.options.update(max_width=10_000)
     if console.measure(shown, options=unlimited).minimum <= console.width:
         console.print(shown)
-        console.print(escape(table.legend), soft_wrap=True)
+        console.print(Text(table.legend), soft_wrap=True)
     else:
-        console.print(escape(table.to_markdown()), soft_wrap=True)
+        console.print(Text(table.to_markdown()), soft_wrap=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from symrelu.solution import Record, Solution
 from symrelu.validation import check_integer
@@ -60,30 +59,58 @@ class Narrator:
             )
 
 
-@contextmanager
-def narrated(verbose: int) -> Iterator[Narrator]:
+class narrated:  # used like a function: with narrated(verbose) as narrator: ...
     """Give a :class:`Narrator` whose lines can be seen.
 
     Where logging is set up the lines go where it sends them. Where it is not, they go to stderr, by rich if it
-    is installed.
+    is installed. The logger is one for the process: of fits that overlap in time the first one makes it heard,
+    and the last one to leave makes it what the first one found.
+
+    Parameters
+    ----------
+    verbose : int
+        As of :class:`Narrator`; with 0 the logger is left alone.
     """
-    if not verbose:
-        yield Narrator(verbose)
-        return
-    level, handler = logger.level, None if logger.hasHandlers() else _handler()
-    if handler is not None:
-        logger.addHandler(handler)
-    if not logger.isEnabledFor(logging.INFO):
-        logger.setLevel(logging.INFO)  # the lines were asked for
-    try:
-        yield Narrator(verbose)
-    finally:
-        if handler is not None:
-            logger.removeHandler(handler)
-        logger.setLevel(level)
+
+    _lock = threading.RLock()
+    _inside: ClassVar[set[int]] = set()
+    _level: ClassVar[int] = logging.NOTSET  # what the first one found
+    _handler: ClassVar[logging.Handler | None] = None  # what it added
+
+    def __init__(self, verbose: int) -> None:
+        self.verbose = verbose
+
+    def __enter__(self) -> Narrator:
+        cls = type(self)
+        if self.verbose:
+            with self._lock:
+                if not self._inside:
+                    cls._level, cls._handler = logger.level, None if logger.hasHandlers() else _stderr_handler()
+                self._inside.add(id(self))
+                if cls._handler is not None:
+                    logger.addHandler(cls._handler)  # once: it knows those that it has
+                if not logger.isEnabledFor(logging.INFO):
+                    logger.setLevel(logging.INFO)  # the lines were asked for
+        return Narrator(self.verbose)
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    def __del__(self) -> None:  # where Ctrl-C came between two lines
+        self._leave()
+
+    def _leave(self) -> None:
+        cls = type(self)
+        with self._lock:
+            if id(self) in self._inside:
+                if len(self._inside) == 1:
+                    if cls._handler is not None:
+                        logger.removeHandler(cls._handler)
+                    logger.setLevel(cls._level)
+                self._inside.discard(id(self))
 
 
-def _handler() -> logging.Handler:
+def _stderr_handler() -> logging.Handler:
     try:
         from rich.console import Console
         from rich.logging import RichHandler

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import json
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, NamedTuple
@@ -11,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.canonical import canonical_factor
-from symrelu.files import damage_named, open_npz, write_aside
+from symrelu.files import check_names, read_header, read_npz, write_aside
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.queries import Queries
 from symrelu.transform import explained_squares, transform_rows
-from symrelu.validation import check_rows
+from symrelu.validation import check_choice, check_integer, check_number, check_rows
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -73,6 +75,9 @@ _ADVICE = {
 }
 
 
+_COUNTS = ("iteration", "evaluations")  # the columns of a history that are integers
+
+
 class Record(NamedTuple):
     """One line of a history."""
 
@@ -114,10 +119,9 @@ class History:
     @classmethod
     def from_records(cls, records: list[Record]) -> History:
         """Turn lines into columns."""
-        types = Record.__annotations__
         columns = zip(*records, strict=True) if records else ((),) * len(Record._fields)
         arrays = (
-            np.array(column, dtype=np.int64 if types[name] in ("int", int) else np.float64)
+            np.array(column, dtype=np.int64 if name in _COUNTS else np.float64)
             for name, column in zip(Record._fields, columns, strict=True)
         )
         return cls(*arrays)
@@ -322,34 +326,170 @@ class Solution(Queries):
         if self.V is not None:
             arrays["V"] = self.V
         with write_aside(path) as file:
-            np.savez(file, solution=np.array(json.dumps(numbers)), **arrays)
+            np.savez(file, allow_pickle=False, solution=np.array(json.dumps(numbers)), **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:
-        """Read what :meth:`save` wrote; anything else is refused with a reason."""
-        with open_npz(path) as content:
-            if "solution" not in content:
-                raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
-            with damage_named(path, "Solution"):
-                arrays = {name: content[name] for name in content.files}
+        """Read what :meth:`save` wrote, in this release or an earlier one; anything else is refused.
+
+        The file is validated before it is believed: it takes no more memory than its size on disk, and what it
+        holds has to be the Solution of a fit. The error names the file and what is wrong with it.
+        """
+        arrays = read_npz(path, "Solution")
+        if "solution" not in arrays:
+            raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
         try:
             return _from_arrays(arrays)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path} is not a Solution this version can read: {error}.") from error
+        except (TypeError, ValueError) as error:
+            reason = str(error).rstrip(".")
+            raise ValueError(f"{path} is not a Solution this version can read: {reason}.") from error
 
 
-def _from_arrays(content: dict[str, Any]) -> Solution:
-    numbers = json.loads(str(content["solution"]))
+def _from_arrays(arrays: dict[str, np.ndarray]) -> Solution:
+    """Return the solution of an archive, or raise a sentence on what is not one."""
+    numbers = read_header(arrays, "solution")
     if numbers.pop("format", None) != FORMAT:
         raise ValueError("its format is not " + FORMAT)
     version = numbers.pop("version", None)
     if version != FORMAT_VERSION:
         raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
-    history = History(**{field.name: content[f"history_{field.name}"] for field in fields(History)})
-    U, signature, V = content["U"], content["signature"], content.get("V")
-    if U.ndim != 2 or signature.shape != (U.shape[1],):
-        raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}")
+    check_names("its header", numbers, set(_CHECKS))
+    columns = {f"history_{field.name}" for field in fields(History)}
+    check_names("it", arrays, {"solution", "U", "signature", *columns}, optional=("V",))
+    U = _factor("U", arrays["U"])
+    V = _factor("V", arrays["V"]) if "V" in arrays else None
     if V is not None and V.shape != U.shape:
         raise ValueError(f"V of shape {V.shape} does not go with U of shape {U.shape}")
-    status = Status[numbers.pop("status")]
-    return Solution(U=U, signature=signature, status=status, history=history, V=V, **numbers)
+    return Solution(
+        U=U,
+        signature=_signature(arrays["signature"], U),
+        V=V,
+        history=history_of(arrays),
+        **{name: check(name, numbers[name]) for name, check in _CHECKS.items()},
+    )
+
+
+def _factor(name: str, array: np.ndarray) -> np.ndarray:
+    if array.ndim != 2 or not 1 <= array.shape[1] <= array.shape[0]:
+        raise ValueError(
+            f"{name} must be a matrix with at most as many columns as rows, got shape {array.shape}"
+        )
+    array = _floats(name, array)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return array
+
+
+def _signature(signature: np.ndarray, U: np.ndarray) -> np.ndarray:
+    if signature.shape != U.shape[1:]:
+        raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}")
+    signature = _floats("signature", signature)
+    if not np.isin(signature, (-1, 1)).all():
+        raise ValueError(f"signature must be +1 or -1 for each column, got {signature.tolist()}")
+    return signature
+
+
+def _floats(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array of float32 or float64 in the byte order of this machine."""
+    dtype = array.dtype.newbyteorder("=")
+    if dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} must hold float32 or float64, got {array.dtype}")
+    return array.astype(dtype, copy=False)
+
+
+def history_of(arrays: Mapping[str, np.ndarray]) -> History:
+    """Return the history of an archive, whose columns are called ``history_...``, or raise a sentence.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+
+    Returns
+    -------
+    history : History
+    """
+    columns = {field.name: arrays[f"history_{field.name}"] for field in fields(History)}
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
+        raise ValueError("its history is not a table: the columns must have one length")
+    return History(**{name: _column(name, column) for name, column in columns.items()})
+
+
+def _column(name: str, column: np.ndarray) -> np.ndarray:
+    return _counts(name, column) if name in _COUNTS else _measures(name, column)
+
+
+def _counts(name: str, column: np.ndarray) -> np.ndarray:
+    """Return a column of integers, which 0.1.0 wrote as floats."""
+    if column.dtype.kind not in "iuf":
+        raise TypeError(f"history_{name} must hold integers, got {column.dtype}")
+    whole = (column >= 0) & (column < 2**53) & (column == np.floor(column))
+    if not whole.all():
+        raise ValueError(f"history_{name} must hold whole numbers >= 0, got {column[~whole][0]}")
+    return column.astype(np.int64)
+
+
+def _measures(name: str, column: np.ndarray) -> np.ndarray:
+    """Return a column of numbers; those in the units of M may be infinite, and a gradient unknown (NaN)."""
+    column = _floats(f"history_{name}", column)
+    finite = name in ("seconds", "relative_error")
+    allowed = (column >= 0) & (np.isfinite(column) | (not finite))
+    if name == "gradient_norm":  # inf - inf, in the last step of a fit that diverged
+        allowed |= np.isnan(column)
+    if not allowed.all():
+        wanted = "finite numbers >= 0" if finite else "numbers >= 0"
+        raise ValueError(f"history_{name} must hold {wanted}, got {column[~allowed][0]}")
+    return column
+
+
+def _status(name: str, value: Any) -> Status:
+    return Status[check_choice(name, value, tuple(Status.__members__))]
+
+
+def _count(name: str, value: Any) -> int:
+    return check_integer(name, value, 0, 2**63 - 1)
+
+
+def _norm(name: str, value: Any) -> float:
+    """Return a number in the units of M, which may be beyond the range of floats."""
+    return math.inf if value == math.inf else check_number(name, value)
+
+
+def _objective(name: str, value: Any) -> float:
+    """Return the same; rounding in ``canonicalize`` may leave it a little below 0."""
+    return math.inf if value == math.inf else check_number(name, value, -math.inf)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def _diagonal(name: str, value: Any) -> str:
+    return check_choice(name, value, ("fit", "ignore"))
+
+
+def _weight(name: str, value: Any) -> float:
+    return check_number(name, value, 0, 1, low_included=False)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be true or false, got {value!r}")
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "alpha": check_number,
+    "status": _status,
+    "n_iter": _count,
+    "n_evaluations": _count,
+    "relative_error": check_number,
+    "norm": _norm,
+    "objective": _objective,
+    "solver": _text,
+    "diagonal": _diagonal,
+    "zero_weight": _weight,
+    "relu": _flag,
+}
