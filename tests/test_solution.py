@@ -83,7 +83,7 @@ def assert_same(loaded, solution):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_solutions_of_0_1_0_are_read(name):  # issue 11.18
     solution = Solution.load(DATA / f"{name}-0.1.0.npz")
-    expected = EXPECTED[name]
+    expected = dict(EXPECTED[name])
     dtype = expected.pop("dtype")
     for factor in ("U", "V", "signature"):
         numbers = expected.pop(factor)
