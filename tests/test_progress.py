@@ -78,6 +78,39 @@ def test_the_logger_is_left_as_it_was():
     assert (logger.handlers, logger.level) == before
 
 
+@pytest.mark.parametrize("leaves_first", [0, 1])
+@pytest.mark.parametrize("level", [logging.NOTSET, logging.WARNING, logging.DEBUG])
+def test_fits_that_overlap_leave_the_logger_as_it_was(leaves_first, level, monkeypatch):
+    """issue 11.12: the second one restored what the first one had set."""
+    logger = logging.getLogger("symrelu")
+    monkeypatch.setattr(logger, "propagate", False)  # as where logging is not set up
+    monkeypatch.setattr(logger, "handlers", [])
+    logger.setLevel(level)
+    try:
+        fits = [narrated(1), narrated(2)]
+        for fit in fits:
+            fit.__enter__()
+        assert len(logger.handlers) == 1
+        assert logger.isEnabledFor(logging.INFO)
+        fits.pop(leaves_first).__exit__(None, None, None)
+        assert len(logger.handlers) == 1
+        assert logger.isEnabledFor(logging.INFO)
+        fits.pop().__exit__(None, None, None)
+        assert logger.handlers == []
+        assert logger.level == level
+    finally:
+        logger.setLevel(logging.NOTSET)
+
+
+def test_a_fit_that_never_left_is_forgotten():
+    logger = logging.getLogger("symrelu")
+    before = logger.handlers[:], logger.level
+    fit = narrated(1)
+    fit.__enter__()
+    del fit
+    assert (logger.handlers, logger.level) == before
+
+
 @pytest.mark.parametrize(("verbose", "error"), [(-1, ValueError), (1.5, TypeError), ("yes", TypeError)])
 def test_bad_verbose(verbose, error):
     with pytest.raises(error, match="verbose must be an integer of at least 0"):
