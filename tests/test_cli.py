@@ -1,14 +1,17 @@
 """The command line, run as a user runs it."""
 
 import csv
+import io as streams
 import os
 import re
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import io, sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose, metrics
@@ -234,6 +237,14 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
         (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
+        # issue 11.13
+        (["number.npy", "--rank", "2", "-o", "x.npz"], "must hold a matrix, got an array of shape ()"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "number.npy"],
+            "must hold a matrix, got an array",
+        ),
+        (["blocks.npz", "--rank", "2", "-o", "x.npz"], "got data of shape (1, 1, 0)"),
+        (["rows.mtx", "--rank", "2", "-o", "x.npz"], "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
     ],
 )
 def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, arguments, message):
@@ -241,6 +252,12 @@ def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, argume
     (tmp_path / "letter.npz").write_text("Dear reader")
     (tmp_path / "weights.npz").write_bytes(matrix_file.read_bytes())
     (tmp_path / "letter.txt").write_text("Dear reader")
+    np.save(tmp_path / "number.npy", 3.0)
+    parts = {"data": np.ones((1, 1, 0)), "indices": [0], "indptr": [0, 1], "shape": (1, 0)}
+    np.savez(tmp_path / "blocks.npz", format="bsr", **parts)
+    header = "%%MatrixMarket matrix coordinate real symmetric"
+    (tmp_path / "rows.mtx").write_text(f"{header}\n1000000000 1000000000 1\n1 1 1\n")
+    monkeypatch.setattr("symrelu.files._available_memory", lambda: 16 * 10**9)
     code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
     assert code == 2
     assert message in err
@@ -262,6 +279,60 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path, matrix_file, monk
     assert code == 0
     assert "[b]" in out.replace("\n", "")
     assert Solution.load(output).n_iter == 1
+
+
+NAMES = {  # and what the terminal gets to see of them
+    "a$b$c_{.npz": "a$b$c_{.npz",
+    "unclosed $.npz": "unclosed $.npz",
+    ":smile:.npz": ":smile:.npz",
+    "[red]a[/].npz".replace("/", ""): "[red]a[].npz",
+    "\x1b]0;title\x07\x1b[31m.npz": r"\x1b]0;title\x07\x1b[31m.npz",
+    "two\nlines\r.npz": r"two\nlines\r.npz",
+    "\u202eright to left.npz": r"\u202eright to left.npz",
+    "back\\slash\\[b].npz": "back\\slash\\[b].npz",
+    "\N{GRINNING FACE}.npz": "\N{GRINNING FACE}.npz",
+    os.fsdecode(b"\xff.npz"): r"\udcff.npz",
+}
+
+
+@pytest.mark.parametrize("name", NAMES, ids=NAMES.values())
+def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, monkeypatch, capsys, name):
+    """issue 11.13: they are neither markup, nor emoji, nor formulas, nor commands."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_bytes(matrix_file.read_bytes())
+    output = f"out {name}"
+    fit = ("fit", name, "--rank", 2, "-o", output, "--max-iter", 1)
+    code, out, err = symrelu(monkeypatch, capsys, *fit, "--plot", "p.png")
+    assert (code, err) == (0, "")
+    assert f"out {NAMES[name]}" in out.replace("\n" + " " * 20, "")
+    assert (tmp_path / "p.png").read_bytes()[:4] == PNG
+    (tmp_path / name).unlink()
+    code, _, err = symrelu(monkeypatch, capsys, *fit)
+    assert (code, err) == (2, f"Error: There is no file {NAMES[name]}.\n")
+
+
+@pytest.mark.parametrize("name", NAMES, ids=NAMES.values())
+def test_names_in_the_progress_bar(monkeypatch, name):
+    terminal = streams.StringIO()
+    console = Console(file=terminal, force_terminal=True, width=200, color_system=None, emoji=False)
+    monkeypatch.setattr(cli, "console", console)
+    with cli._progress(name, 1):
+        pass
+    assert NAMES[name] in terminal.getvalue()
+
+
+def test_warnings_are_sentences(tmp_path, matrix_file, monkeypatch, capsys):
+    def fail(*arguments, **named):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("symrelu.checkpoint.write_aside", fail)
+    fit = ("fit", matrix_file, "-r", 2, "-o", tmp_path / "o.npz", "--checkpoint", tmp_path / "a\x1b[31m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 1)
+    assert code == 0
+    assert err.startswith("Warning: The checkpoint ")
+    assert r"a\x1b[31m could not be written: the disk is full. The fit goes on" in err
 
 
 def test_plot_without_matplotlib_is_refused_before_the_fit(tmp_path, matrix_file, monkeypatch, capsys):
