@@ -282,7 +282,7 @@ def test_names_with_brackets_are_printed_as_they_are(tmp_path, matrix_file, monk
 
 
 NAMES = {  # and what the terminal gets to see of them
-    "a$b$c_{.npz": "a$b$c_{.npz",
+    "a$_{$b.npz": "a$_{$b.npz",
     "unclosed $.npz": "unclosed $.npz",
     ":smile:.npz": ":smile:.npz",
     "[red]a[/].npz".replace("/", ""): "[red]a[].npz",
