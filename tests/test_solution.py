@@ -335,6 +335,20 @@ def test_what_an_array_says_of_its_size_is_not_believed(tmp_path, solution, cont
         Solution.load(path)
 
 
+def test_an_array_that_the_directory_leaves_out_is_missed(tmp_path, solution):
+    """One bit makes an entry of the directory a comment of the one before: V would be gone without a word."""
+    path = tmp_path / "fit.npz"
+    dataclasses.replace(solution, V=solution.U * 2).save(path)
+    content = bytearray(path.read_bytes())
+    entry = content.rindex(b"PK\x01\x02", 0, content.rindex(b"PK\x01\x02"))
+    content[entry + 32] ^= 64
+    path.write_bytes(content)
+    with zipfile.ZipFile(path) as archive:
+        assert "V.npy" not in archive.namelist()
+    with pytest.raises(ValueError, match=r"fit.npz .*the directory does not list all arrays"):
+        Solution.load(path)
+
+
 def test_members_that_share_their_bytes_are_refused(tmp_path):
     """A directory may name the same bytes many times."""
     path = tmp_path / "fit.npz"

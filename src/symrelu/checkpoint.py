@@ -63,8 +63,8 @@ class Checkpoint:
     Parameters
     ----------
     path : str or path-like
-        A file. If it exists, the fit goes on from it, and refuses to if it belongs to another matrix or to
-        other settings. Limits and tolerances may be others than before.
+        A file. If it exists, the fit goes on from it, and refuses to if it belongs to another matrix, to
+        other settings or to another minor version of symrelu. Limits and tolerances may be others than before.
     every : float, default=60.0
         Seconds between two writings; 0 writes after each step. The end of a fit is written in any case.
 

@@ -143,6 +143,8 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             _check_members(path, members, kind)
+            if len(members) != _count_at_the_end(file, archive):  # which zipfile does not look at
+                raise ValueError("the directory does not list all arrays")
             return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
 
 
@@ -160,6 +162,12 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
     if sum(info.compress_size for info in members) > path.stat().st_size:
         raise ValueError("the arrays in the directory are larger than the file")
     _check_room(path, sum(info.file_size for info in members))
+
+
+def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
+    """Return how many members the last record of an archive tells of (at most 65535: it has two bytes)."""
+    file.seek(-len(archive.comment) - 12, os.SEEK_END)
+    return int.from_bytes(file.read(2), "little")
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
