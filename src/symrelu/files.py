@@ -137,7 +137,7 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
     """
     path = Path(path)
     _check_readable(path)
-    with damage_named(path, "npz"), open(path, "rb") as file:
+    with open(path, "rb") as file, damage_named(path, "npz"):
         if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
             raise _WrongKind(f"{path} is a single npy array, not an npz archive.")
         with zipfile.ZipFile(file) as archive:
