@@ -160,14 +160,3 @@ def refusal(read: Any, path: Any) -> str | None:
     except ValueError as error:
         return str(error)
     return None
-
-
-def damaged(content: bytes, flips: int, cuts: int) -> Any:
-    """Yield a file with one bit flipped, and cut short, at places that are the same in each run."""
-    rng = np.random.default_rng(0)
-    for bit in rng.choice(8 * len(content), flips, replace=False):
-        flipped = bytearray(content)
-        flipped[bit // 8] ^= 1 << (bit % 8)
-        yield bytes(flipped)
-    for length in rng.choice(len(content), cuts, replace=False):
-        yield content[:length]

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import SOLVERS, damaged, refusal
+from helpers import SOLVERS, refusal
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from test_solution import damaged
 
 from symrelu import Checkpoint, Status, SymReLU, decompose
 from symrelu.checkpoint import CheckpointFile, CheckpointWarning, fingerprint

@@ -174,7 +174,19 @@ LIES = {
     ),
     "indices that point outside.npz": (
         npz(format="csr", shape=INTEGERS + 1, data=np.ones(1), indices=INTEGERS[1:] * 2**40, indptr=INTEGERS),
-        "it must be a well-formed sparse matrix",
+        "indices must be < 2",
+    ),
+    "coordinates outside.npz": (
+        npz(format="coo", shape=INTEGERS + 1, data=np.ones(1), row=INTEGERS[1:] * 2**40, col=INTEGERS[:1]),
+        "exceeds matrix dimension",
+    ),
+    "negative coordinates.npz": (
+        npz(format="coo", shape=INTEGERS + 1, data=np.ones(1), row=INTEGERS[1:] - 2, col=INTEGERS[:1]),
+        "negative",
+    ),
+    "diagonals far away.npz": (
+        npz(format="dia", shape=INTEGERS + 1, data=np.ones((1, 2)), offsets=INTEGERS[1:] * 2**40),
+        "the offsets of its diagonals are too large",
     ),
     "fractions.npz": (
         npz(format="csr", shape=INTEGERS + 1, data=np.ones(1), indices=np.ones(1), indptr=INTEGERS),

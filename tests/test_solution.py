@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import damaged, refusal
+from helpers import refusal
 from numpy.testing import assert_array_equal
 
 from symrelu import AAPB, Solution, Status, decompose
@@ -271,6 +271,17 @@ def test_every_status_and_an_empty_history_are_read(tmp_path, solution):
         bare = dataclasses.replace(solution, status=status, history=History.from_records([]), relu=False)
         bare.save(path)
         assert_same(Solution.load(path), bare)
+
+
+def damaged(content, flips, cuts):
+    """Yield a file with one bit flipped, and cut short, at places that are the same in each run."""
+    rng = np.random.default_rng(0)
+    for bit in rng.choice(8 * len(content), flips, replace=False):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(flipped)
+    for length in rng.choice(len(content), cuts, replace=False):
+        yield content[:length]
 
 
 def test_a_thousand_flipped_bits_and_a_thousand_cuts(tmp_path):
