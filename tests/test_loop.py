@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, start
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, Problem, start
 from numpy.testing import assert_allclose, assert_array_equal
 
 import symrelu
@@ -215,7 +215,7 @@ def test_divergence_is_reported_without_warnings():
 
 def test_non_finite_start_is_an_error():
     op, U0 = problem_and_start()
-    with pytest.raises(FloatingPointError, match="starting factor has a non-finite objective"):
+    with pytest.raises(FloatingPointError, match="not finite at the starting factor"):
         run(op, AAPB(), U0 * 1e200, Limits())
 
 
@@ -430,3 +430,19 @@ def test_an_exact_fit_that_ends_in_rounding_has_converged():
     solution = decompose(M, 2, random_state=0, tol=0, gtol=0, max_iter=3000)
     assert solution.relative_error < 1e-13
     assert solution.status is Status.PLATEAU
+
+
+# ---------------------------------------------------------- starts without measure (found by the fuzzer)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7, 1e11, 1e13])
+def test_a_vast_start_in_float32_ends_honestly(name, size):
+    M, U0 = np.ones((3, 3), np.float32), size * np.array([[1.0], [2.0], [3.0]])
+    if size > 1e6:  # the square of its gradient overflows
+        with pytest.raises(FloatingPointError, match=r"not finite at the starting factor. Scale init down"):
+            decompose(M, 1, init=U0, solver=SOLVERS[name], max_iter=60)
+        return
+    solution = decompose(M, 1, init=U0, solver=SOLVERS[name], max_iter=60)
+    assert np.isfinite(solution.U).all()
+    assert not solution.converged or solution.relative_error < 0.5

@@ -114,6 +114,11 @@ BAD_SETTINGS = {
     "start shape": ({"init": np.ones((3, 1))}, ValueError, r"init must have shape .* \(3, 2\), got \(3, 1\)"),
     "start NaN": ({"init": np.full((3, 2), np.nan)}, ValueError, "init must be finite"),
     "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must not be zero everywhere"),
+    "start that vanishes": (
+        {"init": np.full((3, 2), 1e-163)},
+        ValueError,
+        "init must not vanish next to M: its largest entry is 1e-163, and the root of .* 1.4. Scale it up",
+    ),
     "start text": (
         {"init": "svd"},
         ValueError,
@@ -185,6 +190,24 @@ def test_bad_settings(case, no_work):
     settings, error, message = BAD_SETTINGS[case]
     with pytest.raises(error, match=message):
         decompose(GOOD, **{"rank": 2, **settings})
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", ["aapb", "eigen", "lbfgs", "palm"])
+@pytest.mark.parametrize("scale", [1.0, 1e-20])
+def test_a_small_start_is_fitted_or_refused(dtype, solver, scale):  # issue 11, found by the fuzzer
+    M = (scale * GOOD).astype(dtype)
+    U0 = np.sqrt(scale) * np.random.default_rng(0).standard_normal((3, 2))
+    assert decompose(M, 2, init=1e-7 * U0, solver=solver).relative_error < 0.5
+    with pytest.raises(ValueError, match="init must not vanish next to M"):
+        decompose(M, 2, init=1e-9 * U0, solver=solver)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_mask_of_a_matrix_without_entries(kind):  # issue 11, found by the fuzzer
+    mask = np.array([[False, True], [True, False]])
+    with pytest.raises(ValueError, match="must have a positive entry, but all are zero"):
+        decompose(sparse.csr_array((2, 2)), 1, mask=kind(mask))
 
 
 def test_networkx_graph_names_the_adapter(no_work):

@@ -143,7 +143,7 @@ def decompose(
     n = M.shape[0]
     rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
     n_negative = _check_n_negative(n_negative, rank)
-    init = check_init(init, n, rank, M.dtype)
+    init = check_init(init, n, rank, M.dtype, largest=float(M.max()))
     random_generator(random_state)
 
     if backend in ("dense", "reference") and issparse(M):

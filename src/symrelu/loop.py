@@ -211,7 +211,8 @@ class _Journey:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # noticed below
             state = move()
         seconds = time.perf_counter() - start
-        self.moved = math.isfinite(state.objective) and bool(self.op.xp.isfinite(state.U).all())
+        numbers = (state.objective, state.gradient_norm)  # the gradient overflows first, and nothing leads on
+        self.moved = all(map(math.isfinite, numbers)) and bool(self.op.xp.isfinite(state.U).all())
         if not self.moved:
             return Status.NON_FINITE
         self._now = self._following(state, seconds)
@@ -290,7 +291,7 @@ class _Journey:
         if limits.tol and self.record.relative_error <= limits.tol:
             return Status.TOLERANCE
         if limits.gtol and self._is_stationary():
-            return Status.GRADIENT
+            return Status.ROUNDING if self._has_vanished() else Status.GRADIENT
         if limits.ftol and len(self.now.recent_objectives) > PLATEAU_WINDOW:
             lowest, highest = min(self.now.recent_objectives), max(self.now.recent_objectives)
             if self._is_rounded(highest - lowest):
@@ -325,6 +326,10 @@ class _Journey:
         )
         return norm <= bound
 
+    def _has_vanished(self) -> bool:
+        """Whether rounding led to U = 0, which is stationary, but no minimum where nothing shrinks U."""
+        return self.op.alpha == 0 and not bool(self.op.xp.any(self.now.state.U != 0))
+
     def _is_rounded(self, change: float) -> bool:
         """Whether a fit whose objective changed by so much lately is held up by rounding."""
         op, state = self.op, self.now.state
@@ -339,7 +344,8 @@ class _Journey:
     def solution(self, status: Status, solver: Solver) -> Solution:
         if not self.begun:
             raise FloatingPointError(
-                "The starting factor has a non-finite objective. Scale init down, or use init='random'."
+                "The objective or its gradient is not finite at the starting factor. Scale init down, or use "
+                "init='random'."
             )
         # A test that was met was met by the current factor; a limit ends with the best one.
         met = status in (Status.TOLERANCE, Status.GRADIENT)

@@ -26,9 +26,11 @@ _SPECTRAL_NOISE = 1e-2
 _EIGEN_TOLERANCE = 1e-2
 
 
-def check_init(init: Any, n: int, rank: int, dtype: Any) -> Any:
-    """Return the name of a start, or a starting factor as an array of its own."""
-    return check_choice("init", init, STARTS) if isinstance(init, str) else check_start(init, n, rank, dtype)
+def check_init(init: Any, n: int, rank: int, dtype: Any, largest: float = 0.0) -> Any:
+    """Return the name of a start, or a starting factor, for a matrix with that largest entry, as an array."""
+    if isinstance(init, str):
+        return check_choice("init", init, STARTS)
+    return check_start(init, n, rank, dtype, largest)
 
 
 def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:

@@ -187,6 +187,8 @@ def _kept(M: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
 
 
 def _entries(mask: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    if not len(rows):  # for which scipy has another kind of answer
+        return np.zeros(0, bool)
     return np.asarray(mask[rows, cols], dtype=bool).ravel()
 
 
@@ -452,8 +454,8 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...], otherwise: str
     return value
 
 
-def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a starting factor given as an array."""
+def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: float = 0.0) -> np.ndarray:
+    """Return a starting factor given as an array, for a matrix with that largest entry."""
     U0 = check_factor(init, dtype, "init")
     if U0.shape != (n, rank):
         raise ValueError(f"init must have shape (n, rank) = {(n, rank)}, got {U0.shape}.")
@@ -461,6 +463,12 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
         raise ValueError("init must be finite, got NaN or infinity in the starting factor.")
     if not U0.any():
         raise ValueError("init must not be zero everywhere: U = 0 is a stationary point, no step leaves it.")
+    size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
+    if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # sums of squares do not tell X from zero
+        raise ValueError(
+            f"init must not vanish next to M: its largest entry is {size:.2g}, and the root of that of M is "
+            f"{of_M:.2g}. Scale it up, or use init='random', which has the right size."
+        )
     return U0
 
 

@@ -87,6 +87,8 @@ class PALM:
             if change <= _LOST * _precision(op):
                 return new if new.objective <= state.objective else state
             L *= _TIGHTEN
+            if not math.isfinite(L):  # something overflows at any step, and the loop will say so
+                return new
 
     def _evaluate(self, op: Operator, U: Any, previous: Any, iteration: int, curvature: float) -> PALMState:
         b = self.momentum * max(0, iteration - 1) / (iteration + 2)
