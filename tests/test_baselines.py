@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import nnls
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu import AAPB, Solution, Status, decompose, validation
-from symrelu.baselines import SymANLS, SymHALS, symanls, symmetric_nmf, three_block_nmd, truncated_eigen
+from symrelu.baselines import SymANLS, SymHALS, eigen, symanls, symmetric_nmf, three_block_nmd, truncated_eigen
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.baselines.symanls import nonnegative_solve
 from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, fit_in_turn
@@ -175,6 +176,7 @@ def test_sparse_input_never_becomes_dense(monkeypatch):
     M = sparse.csr_array(graph())
     fits = [symmetric_nmf(M, 3, solver, max_iter=3, random_state=0) for solver in SOLVERS[:2]]
     assert all(solution.U.shape == (60, 3) for solution in [*fits, truncated_eigen(M, 3)])
+    truncated_eigen(sparse.csr_array(REPEATED["many blocks"]), 20)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,125 @@ def test_truncated_eigen_is_the_best_of_its_rank(kind, rank):
     assert_allclose(np.linalg.norm(residual) / np.linalg.norm(M), best, atol=1e-7)
     assert_allclose(residual @ solution.U, 0, atol=1e-6 * np.linalg.norm(M))
     assert len(solution.history) == 1
+
+
+def random_block(size, seed):
+    B = np.random.default_rng(seed).random((size, size))
+    return B + B.T
+
+
+def bipartite(B):
+    return np.block([[np.zeros_like(B), B], [B.T, np.zeros_like(B)]])
+
+
+# Issue 11.7: matrices whose leading eigenvalues repeat, at either end of the spectrum.
+REPEATED = {
+    "identity": np.eye(200),
+    "few blocks": np.kron(np.eye(8), random_block(12, 1)),
+    "many blocks": np.kron(np.eye(30), random_block(4, 2)),
+    "components of a normalised graph": np.kron(np.eye(6), np.ones((20, 20)) / 20),
+    "complete graph": np.ones((50, 50)) - np.eye(50),
+    "cycle": np.roll(np.eye(60), 1, 0) + np.roll(np.eye(60), -1, 0),
+    "bipartite": bipartite(np.kron(np.eye(5), random_block(6, 3))),
+    "hypercube": sum(np.kron(np.eye(2**k), np.kron([[0, 1], [1, 0]], np.eye(2 ** (5 - k)))) for k in range(6)),
+    "low rank": np.kron(np.eye(3), np.ones((20, 20))),
+}
+
+
+def assert_as_good_as_dense(values, positive, solution):
+    """The kept eigenvalues and the error are those of all the eigenvalues of M, up to rounding."""
+    rank, eps = solution.U.shape[1], np.finfo(solution.U.dtype).eps
+    size = np.maximum(values, 0) if positive else np.abs(values)
+    leading = np.sort(size)[::-1][:rank]
+    found = np.sort(np.linalg.norm(solution.U.astype(np.float64), axis=0) ** 2)[::-1]
+    assert_allclose(found, leading, atol=1e3 * eps * leading[0])
+    norm = np.linalg.norm(values) ** 2
+    squares = (norm - np.sum(leading**2)) / norm  # the square, since rounding of an exact fit is eps in it
+    assert_allclose(solution.relative_error**2, squares, rtol=1e-9 if eps < 1e-9 else 1e-4, atol=50 * eps)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("label", REPEATED)
+def test_truncated_eigen_finds_every_copy_of_an_eigenvalue(label, dtype, kind, positive):
+    M = REPEATED[label].astype(dtype)
+    values = np.linalg.eigvalsh(M.astype(np.float64))
+    for rank in (1, 5, 20):
+        for seed in (0, 1):
+            solution = truncated_eigen(kind(M), rank, positive=positive, random_state=seed)
+            assert solution.U.dtype == dtype
+            assert_as_good_as_dense(values, positive, solution)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    copies=st.integers(1, 12),
+    size=st.integers(1, 8),
+    two_sided=st.booleans(),
+    share=st.floats(0, 0.49),
+    positive=st.booleans(),
+    single=st.booleans(),
+)
+def test_truncated_eigen_of_equal_blocks(seed, copies, size, two_sided, share, positive, single):
+    """Issue 11.7: blocks that are alike, or bipartite (pairs of eigenvalues of either sign), in any order."""
+    rng = np.random.default_rng(seed)
+    block = random_block(size, seed) * (rng.random((size, size)) < 0.7)
+    block = np.triu(block) + np.triu(block, 1).T + np.eye(size)
+    M = np.kron(np.eye(copies), bipartite(block) if two_sided else block)
+    order = rng.permutation(len(M))
+    M = M[np.ix_(order, order)].astype(np.float32 if single else np.float64)
+    rank = max(1, int(share * len(M)))
+    solution = truncated_eigen(sparse.csr_array(M), rank, positive=positive, random_state=seed)
+    assert_as_good_as_dense(np.linalg.eigvalsh(M.astype(np.float64)), positive, solution)
+
+
+def test_truncated_eigen_is_the_same_for_the_same_seed():
+    M = sparse.csr_array(REPEATED["few blocks"])
+    first, second, other = (truncated_eigen(M, 20, random_state=seed) for seed in (1, 1, 2))
+    assert_array_equal(first.U, second.U)
+    assert_allclose(other.relative_error, first.relative_error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("error", [ArpackError(3), ArpackNoConvergence("", np.empty(0), np.empty((96, 0)))])
+def test_truncated_eigen_where_arpack_gives_up(error, monkeypatch):
+    """Issue 11.7: "No shifts could be applied", as for thirty copies of a block of four."""
+
+    def give_up(*args, **settings):
+        raise error
+
+    monkeypatch.setattr(eigen, "eigsh", give_up)
+    M = REPEATED["few blocks"]
+    assert_as_good_as_dense(np.linalg.eigvalsh(M), False, truncated_eigen(M, 10))
+
+
+@pytest.mark.parametrize("restarts", [1, 2])
+def test_a_search_that_does_not_end_gives_a_pair_that_is_in_the_matrix(restarts, monkeypatch):
+    monkeypatch.setattr(eigen, "_MOST_RESTARTS", restarts)
+    M = graph(200)
+    known = np.linalg.eigh(M)[1][:, -3:]
+    values, vectors = eigen._largest_beside(M, known, True, 1.0, np.random.default_rng(0))
+    assert_allclose(known.T @ vectors, 0, atol=1e-12)
+    assert_allclose(np.linalg.norm(vectors, axis=0), 1)
+    assert_allclose(vectors[:, 0] @ M @ vectors[:, 0], values[0])
+
+
+def test_truncated_eigen_costs_little_more_than_one_run_of_arpack(monkeypatch):
+    """Issue 11.7: products with M, counted on a graph whose eigenvalues do not repeat."""
+    count = 0
+    product = sparse.csr_array._matmul_vector
+
+    def counted(matrix, v):
+        nonlocal count
+        count += 1
+        return product(matrix, v)
+
+    M = sparse.csr_array(graph(400))
+    monkeypatch.setattr(sparse.csr_array, "_matmul_vector", counted)
+    eigsh(M, k=10, v0=np.random.default_rng(0).standard_normal(400))
+    by_arpack, count = count, 0
+    truncated_eigen(M, 10)
+    assert 0 < by_arpack < count <= 2 * by_arpack
 
 
 @pytest.mark.parametrize("exponent", [-200, 200])

@@ -1,4 +1,10 @@
-"""The truncated eigendecomposition: the best approximation of M itself by a matrix of that rank."""
+"""The truncated eigendecomposition: the best approximation of M itself by a matrix of that rank.
+
+The Krylov space of one vector holds one direction of each eigenspace, so that ARPACK finds the other copies of
+a repeated eigenvalue by rounding alone, or not at all; and a normalised graph of six components has six
+eigenvalues equal to one. What is orthogonal to the eigenvectors found so far is therefore searched from a new
+random vector, until it holds nothing larger (deflation).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.validation import check_integer, check_similarity, random_generator, scale_exponent, scaled
+
+_ROUNDING = 100  # times eps: differences of eigenvalues, relative to the largest one, that say nothing
+_ACCURACY = 1e-8  # of eigenvectors, relative to the largest eigenvalue; eigenvalues have twice the digits
+_BASIS = 40  # vectors of a Krylov space; the better half of them survives a restart
+_MOST_RESTARTS = 500
 
 
 def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: Any = 0) -> Solution:
@@ -27,7 +38,7 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
         Keep the largest eigenvalues instead, as far as they are positive: the best approximation by a
         positive semidefinite matrix, so that no U U^T of that rank has a lower error.
     random_state : None, int, Generator or RandomState
-        Seed of ARPACK's first vector.
+        Seed of the vectors that the search for eigenvectors starts from.
 
     Returns
     -------
@@ -48,8 +59,8 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     k = scale_exponent(M)
     M = scaled(M, k)
     with single_threaded_blas():  # the same digits on any number of threads
-        values, vectors = _eigenpairs(M, rank, "LA" if positive else "LM", random_state)
-        size = np.maximum(values, 0) if positive else np.abs(values)
+        values, vectors = _eigenpairs(M, rank, positive, random_state)
+        size = np.maximum(_size(values, positive), 0)
         leading = np.argsort(-size, kind="stable")[:rank]
         U = np.ascontiguousarray(vectors[:, leading] * np.sqrt(size[leading]))
         signature = np.where((values[leading] < 0) & (size[leading] > 0), -1.0, 1.0)
@@ -74,13 +85,89 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     )
 
 
-def _eigenpairs(M: Any, rank: int, which: str, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return at least the asked eigenpairs: all of them where ARPACK would not do."""
+def _size(values: np.ndarray, positive: bool) -> np.ndarray:
+    """Return by what the leading eigenvalues are chosen."""
+    return values if positive else np.abs(values)
+
+
+def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return at least the asked eigenpairs: all of them where a Krylov space would not do."""
     n = M.shape[0]
     if 2 * rank >= n:
-        values, vectors = np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
-    else:
-        v0 = random_generator(random_state).standard_normal(n)
-        further = np.random.default_rng(v0.view(np.uint64))  # vectors that it draws where eigenvalues repeat
-        values, vectors = eigsh(M, k=rank, which=which, v0=v0.astype(M.dtype), rng=further)
+        return np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
+    v0 = random_generator(random_state).standard_normal(n)
+    further = np.random.default_rng(v0.view(np.uint64))  # vectors that are drawn where eigenvalues repeat
+    values, vectors = _by_arpack(M, rank, "LA" if positive else "LM", v0, further)
+    for _ in range(rank):  # each round finds at least one that was missed
+        scale = float(np.abs(values).max(initial=0))
+        smallest = max(0.0, _size(values, positive).min()) if len(values) == rank else -np.inf
+        new_values, new_vectors = _largest_beside(M, vectors, positive, scale, further)
+        missed = _size(new_values, positive) > smallest + _ROUNDING * np.finfo(M.dtype).eps * scale
+        if not missed.any():
+            break
+        values, vectors = _ritz_pairs(M, np.hstack([vectors, new_vectors[:, missed]]))
+        leading = np.argsort(-_size(values, positive), kind="stable")[:rank]
+        values, vectors = values[leading], vectors[:, leading]
     return values, vectors
+
+
+def _by_arpack(M: Any, rank: int, which: str, v0: np.ndarray, rng: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return what ARPACK finds: it may give up where M has few distinct eigenvalues."""
+    try:
+        return eigsh(M, k=rank, which=which, v0=v0.astype(M.dtype), rng=rng)
+    except ArpackNoConvergence as unfinished:
+        return unfinished.eigenvalues, unfinished.eigenvectors
+    except ArpackError:
+        return np.empty(0, M.dtype), np.empty((M.shape[0], 0), M.dtype)
+
+
+def _largest_beside(
+    M: Any, known: np.ndarray, positive: bool, scale: float, rng: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenpair of M orthogonal to the known ones, and others that converged on the way.
+
+    Lanczos' method with full orthogonalisation, restarted with its best Ritz vectors. ``scale`` is the size of
+    the largest eigenvalue, as far as it is known. Should the method not end, the best pair is returned as it
+    is: even then it is in M.
+    """
+    n, dtype = M.shape[0], M.dtype
+    side = min(_BASIS, n - known.shape[1])
+    Q, H = np.empty((n, side), dtype, order="F"), np.zeros((side, side))
+    accuracy = max(_ACCURACY, _ROUNDING * np.finfo(dtype).eps)
+    q, kept = _orthogonal_part(known, rng.standard_normal(n).astype(dtype)), 0
+    for _ in range(_MOST_RESTARTS):
+        for j in range(kept, side):
+            Q[:, j] = q / np.linalg.norm(q)
+            basis = Q[:, : j + 1]
+            product = _orthogonal_part(known, M @ Q[:, j])
+            H[: j + 1, j] = H[j, : j + 1] = basis.T @ product
+            q = _orthogonal_part(basis, product)
+            scale, left = max(scale, float(np.linalg.norm(product))), float(np.linalg.norm(q))
+            if left <= accuracy * scale:  # only rounding is left: the basis spans an invariant space
+                break
+        values, Y = np.linalg.eigh(H[: j + 1, : j + 1])
+        order = np.argsort(-_size(values, positive), kind="stable")
+        values, Y = values[order], Y[:, order]
+        vectors = basis @ Y.astype(dtype)
+        converged = left * np.abs(Y[-1]) <= accuracy * scale
+        if converged[0]:
+            break
+        kept = side // 2
+        Q[:, :kept] = vectors[:, :kept]
+        H[:kept, :kept] = np.diag(values[:kept])
+    converged[0] = True
+    return values[converged], vectors[:, converged]
+
+
+def _orthogonal_part(basis: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return v less its projection on the basis (twice, since the first time leaves rounding)."""
+    for _ in range(2):
+        v = v - basis @ (basis.T @ v)
+    return v
+
+
+def _ritz_pairs(M: Any, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenpairs of M within the span of the vectors."""
+    basis = np.linalg.qr(vectors)[0]
+    values, Y = np.linalg.eigh(basis.T @ (M @ basis))
+    return values, basis @ Y
