@@ -15,6 +15,8 @@ from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from symrelu.kernels.trouble import warn_once
+
 Task = TypeVar("Task")
 
 
@@ -80,15 +82,17 @@ def run_rounds(
 
     The tasks of a round must not write to the same place. Results that are summed in the order of the
     rounds are then the same for any number of workers. ``rounds()`` yields the rounds anew for each worker.
-    The caller is worker 0; the other threads live as long as the pass, so that a fork finds none.
+    The caller is worker 0; the other threads live as long as the pass, so that a fork finds none. Where not all
+    of them can be started, the others do their work.
     """
-    barrier = threading.Barrier(workers)
     errors: list[BaseException] = []
+    counted = threading.Event()
+    barrier = threading.Barrier(1)  # until the workers are counted
 
     def run(worker: int) -> None:
         try:
             for tasks in rounds():
-                work(worker, tasks[worker::workers])
+                work(worker, tasks[worker :: barrier.parties])
                 barrier.wait()
         except threading.BrokenBarrierError:
             pass  # another worker failed and tells why
@@ -96,16 +100,44 @@ def run_rounds(
             errors.append(error)
             barrier.abort()
 
-    others = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in range(1, workers)]
+    def follow(worker: int) -> None:
+        counted.wait()
+        if not barrier.broken:
+            run(worker)
+
     with single_threaded_blas():
         try:
-            for thread in others:
-                thread.start()
+            others, refusal = _start_threads(follow, workers - 1)
+            barrier = threading.Barrier(1 + len(others))
+            counted.set()
             run(0)
             for thread in others:
                 thread.join()
-        except BaseException:  # Ctrl-C, or no thread to be had: let nobody wait for what will not come
+        except BaseException:  # Ctrl-C: let nobody wait for what will not come
             barrier.abort()
+            counted.set()
             raise
     if errors:
         raise errors[0]
+    if refusal is not None:
+        warn_once(
+            "threads",
+            f"Only {1 + len(others)} of {workers} threads could be had for a pass: {refusal}. Nothing is lost "
+            "but time. Raise the limit on threads or memory (ulimit -u, or that of the container), or ask for "
+            "fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
+        )
+
+
+def _start_threads(
+    run: Callable[[int], None], count: int
+) -> tuple[list[threading.Thread], RuntimeError | None]:
+    """Start threads that call ``run(1)``, ``run(2)``, ...: as many as can be had, and why there are no more."""
+    threads: list[threading.Thread] = []
+    for worker in range(1, count + 1):
+        thread = threading.Thread(target=run, args=(worker,), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            return threads, error
+        threads.append(thread)
+    return threads, None

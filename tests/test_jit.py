@@ -1,0 +1,174 @@
+"""A cache of compiled functions that cannot be used costs time, and no fit (issue 11.10)."""
+
+import errno
+import importlib.util
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from numba.core import config
+from numba.core.caching import IndexDataCacheFile
+
+from symrelu.kernels import trouble
+
+FUNCTIONS = """
+from symrelu.kernels.jit import compiled
+
+@compiled
+def twice(x):
+    return 2 * x
+
+@compiled
+def four_times(x):
+    return twice(twice(x))
+"""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """The folder of the cache, and no warning given so far."""
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(trouble, "_told", {})
+    (tmp_path / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    return tmp_path / "cache"
+
+
+def fresh_functions(cache):
+    """Return a module with new functions, as a new process would have."""
+    spec = importlib.util.spec_from_file_location("functions", cache.parent / "functions.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def files(cache, pattern):
+    return sorted(cache.glob(f"*/{pattern}"))
+
+
+def hits(function):
+    return sum(function.stats.cache_hits.values())
+
+
+def test_the_cache_is_used(cache):
+    """It is put where numba keeps its own: should numba look elsewhere one day, this fails."""
+    first = fresh_functions(cache)
+    assert first.four_times(3) == 12
+    assert len(files(cache, "*.nbi")) == len(files(cache, "*.nbc")) == 2
+    assert hits(first.four_times) == 0
+    second = fresh_functions(cache)
+    assert second.four_times(3) == 12
+    assert hits(second.four_times) == 1
+
+
+def replace_folder_by_file(cache):
+    for folder in cache.iterdir():
+        shutil.rmtree(folder)
+        folder.touch()
+
+
+def replace_indices_by_folders(cache):
+    for index in files(cache, "*.nbi"):
+        index.unlink()
+        index.mkdir()
+
+
+@pytest.mark.parametrize("spoil", [replace_folder_by_file, replace_indices_by_folders])
+def test_a_cache_that_cannot_be_written_or_read_is_done_without(spoil, cache):
+    fresh_functions(cache).four_times(3)
+    functions = fresh_functions(cache)
+    spoil(cache)
+    with pytest.warns(RuntimeWarning, match=r"could not be cached in .*cache.*NUMBA_CACHE_DIR") as told:
+        results = [functions.four_times(number) for number in (3, 3.0)]
+    assert results == [12, 12.0]
+    assert len(told) == 1
+
+
+def remove(cache):
+    shutil.rmtree(cache)
+
+
+def spoil_indices(cache):
+    for index in files(cache, "*.nbi"):
+        index.write_bytes(b"garbage")
+
+
+def empty_everything(cache):
+    for file in files(cache, "*.nb?"):
+        file.write_bytes(b"")
+
+
+def truncate_code(cache):
+    for file in files(cache, "*.nbc"):
+        file.write_bytes(file.read_bytes()[:100])
+
+
+def spoil_code(cache):
+    for file in files(cache, "*.nbc"):
+        file.write_bytes(b"\x80\x04N.")  # pickled None
+
+
+@pytest.mark.parametrize("spoil", [remove, spoil_indices, empty_everything, truncate_code, spoil_code])
+def test_a_damaged_cache_is_written_anew(spoil, cache):
+    fresh_functions(cache).four_times(3)
+    functions = fresh_functions(cache)
+    spoil(cache)
+    assert functions.four_times(3) == 12
+    after = fresh_functions(cache)
+    assert after.four_times(3) == 12
+    assert hits(after.four_times) == 1
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT, errno.ENOENT])
+@pytest.mark.parametrize("part", ["_save_index", "_save_data"])
+def test_every_reason_why_the_cache_cannot_be_written(part, code, cache, monkeypatch):
+    def refuse(self, *args):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(IndexDataCacheFile, part, refuse)
+    functions = fresh_functions(cache)
+    with pytest.warns(RuntimeWarning, match=os.strerror(code)) as told:
+        results = [functions.four_times(3) for _ in range(2)]
+    assert results == [12, 12]
+    assert len(told) == 1
+    assert functions.twice.signatures
+
+
+def test_where_warnings_are_errors_the_call_is_not_lost(cache, monkeypatch, caplog):
+    def refuse(self, *args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", refuse)
+    functions = fresh_functions(cache)
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, "symrelu"):
+        warnings.simplefilter("error")
+        assert functions.four_times(3) == 12
+    assert ["No space left" in message for message in caplog.messages] == [True]
+
+
+FIT_WITHOUT_DISK = """
+import resource, signal, warnings
+import numpy as np
+from symrelu import decompose
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file can grow: every write fails
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    solution = decompose(np.eye(20) + 1, 2, random_state=0, max_iter=3)
+print(len(told), told[0].category.__name__, np.isfinite(solution.U).all())
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a limit on the size of files")
+def test_a_fit_goes_on_where_nothing_can_be_written(tmp_path):
+    """The real thing: the kernels are compiled with a cache all of whose writes fail."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = [sys.executable, "-c", FIT_WITHOUT_DISK]
+    result = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
+    assert result.stdout.split() == ["1", "RuntimeWarning", "True"], result.stderr
+    assert not [path for path in Path(tmp_path).rglob("*") if path.is_file()]
