@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, Problem, factor, start
+from hypothesis import example, given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from symrelu import LBFGS, Status, decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels.rows import solve_rows
+from symrelu.kernels.rows import factorise, solve_rows, substitute
+from symrelu.solvers import lbfgs
 from symrelu.solvers.lbfgs import precondition
 
 
@@ -110,6 +113,112 @@ def test_more_columns_than_needed(rank, init):
     M, _ = make_relu_gram(60, 10, random_state=2)
     solution = decompose(M, rank, solver=LBFGS(), init=init, random_state=0, gtol=0, max_iter=400)
     assert solution.status is Status.TOLERANCE
+
+
+def repeated(U):
+    return np.repeat(U[:, :1], U.shape[1], axis=1)
+
+
+# Issue 11.6: factors whose gram matrix is singular, or nearly so, made from a random one.
+SINGULAR = {
+    "ones": np.ones_like,
+    "ones of norm one": lambda U: np.full_like(U, U.shape[1] ** -0.5),
+    "zero": np.zeros_like,
+    "a zero column": lambda U: U * (np.arange(U.shape[1]) > 0),
+    "one column": lambda U: U * (np.arange(U.shape[1]) == 0),
+    "equal columns": repeated,
+    "equal columns, all negative": lambda U: -np.abs(repeated(U)),
+    "nearly equal columns": lambda U: repeated(U) + 1e-7 * U,
+    "large equal columns": lambda U: 1e3 * repeated(U),
+    "huge equal columns": lambda U: 1e5 * repeated(U),
+    "columns of all sizes": lambda U: U * np.logspace(0, -12, U.shape[1]),
+    "columns of all sizes, large ones": lambda U: U * np.logspace(-3, 3, U.shape[1]),
+    "few rows": lambda U: U * (np.arange(len(U)) % 4 == 0)[:, None],
+    "tiny": lambda U: 1e-12 * U,
+}
+
+MATRICES = {
+    "ones": lambda n: np.ones((n, n)),
+    "identity": np.eye,
+    "identity and ones": lambda n: np.eye(n) + 1,
+    "one entry": lambda n: np.diag((np.arange(n) == 0).astype(float)),
+    "blocks": lambda n: np.equal.outer(np.arange(n) % 3, np.arange(n) % 3).astype(float),
+}
+
+
+@pytest.mark.parametrize("name", ["reference", "dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(
+    kind=st.sampled_from(list(SINGULAR)),
+    matrix=st.sampled_from(list(MATRICES)),
+    n=st.integers(1, 16),
+    rank=st.integers(1, 16),
+    negative=st.sampled_from([0.0, 0.5]),
+    alpha=st.sampled_from([0.0, 0.1]),
+    seed=st.integers(0, 1000),
+)
+@example(kind="ones", matrix="ones", n=4, rank=4, negative=0.0, alpha=0.0, seed=0)
+@example(kind="ones of norm one", matrix="ones", n=12, rank=12, negative=0.5, alpha=0.0, seed=0)
+@example(kind="large equal columns", matrix="identity", n=4, rank=4, negative=0.5, alpha=0.0, seed=0)
+@example(kind="huge equal columns", matrix="one entry", n=4, rank=4, negative=0.5, alpha=0.0, seed=0)
+def test_singular_starts(dtype, name, kind, matrix, n, rank, negative, alpha, seed):
+    """Issue 11.6: in float32 the systems were singular to rounding, and numpy raised LinAlgError."""
+    rank = min(n, rank)
+    signature = np.where(np.arange(rank) < rank - int(negative * rank), 1.0, -1.0)
+    problem = Problem(MATRICES[matrix](n).astype(dtype), np.zeros((n, n), bool), signature, alpha)
+    U0 = SINGULAR[kind](np.random.default_rng(seed).standard_normal((n, rank))).astype(dtype)
+    op, solver = OPERATORS[name](problem), LBFGS()
+    state = solver.init(op, U0)
+    for _ in range(8):
+        after = solver.step(op, state)
+        assert np.isfinite(after.U).all()
+        assert after.U.dtype == dtype
+        assert after.objective <= state.objective
+        state = after
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_fit_goes_on_from_a_singular_start_to_the_end(dtype):
+    """Issue 11.6: an exact fit leaves nothing of R, whose size else keeps the systems definite."""
+    limits = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 20}
+    solution = decompose(np.ones((4, 4), dtype), 4, solver="lbfgs", init=np.ones((4, 4), dtype), **limits)
+    assert solution.status is Status.MAX_ITER
+    assert solution.relative_error <= 1e-6
+
+
+@pytest.mark.parametrize("size", [-0.9365477, 1.5106773])
+def test_changes_of_the_gradient_that_underflow(size):
+    """Issue 11.6: a row that decays to nothing made <Y, P Y> zero in float32, and a division by it."""
+    problem = Problem(np.diag([1.0, 0.0]).astype(np.float32), np.zeros((2, 2), bool), np.ones(1), alpha=0.1)
+    op, solver = OPERATORS["dense"](problem), LBFGS()
+    state = solver.init(op, np.array([[0], [size]], np.float32))
+    for _ in range(30):
+        state = solver.step(op, state)
+    assert np.isfinite(state.U).all()
+    assert state.objective == 0.5  # of U = 0, a stationary point
+
+
+@pytest.mark.parametrize("spoilt", [np.nan, np.inf, -1.0])
+def test_a_preconditioner_that_fails_is_done_without(spoilt, monkeypatch):
+    problem = PROBLEMS["plain"]
+    op, solver = OPERATORS["sparse"](problem), LBFGS()
+    monkeypatch.setattr(lbfgs, "precondition", lambda op, state, *arrays: [spoilt * G for G in arrays])
+    state = solver.init(op, start(problem))
+    with np.errstate(invalid="ignore"):
+        for _ in range(5):
+            after = solver.step(op, state)
+            assert after.objective < state.objective
+            state = after
+
+
+def test_pivots_that_rounding_took_away_leave_their_unknowns_at_zero():
+    A = np.array([[4.0, 2, 0], [2, 1, 0], [0, 0, 9]])
+    A[1, 1] -= 1e-9  # not definite any more
+    x = np.array([8.0, 5, 18])
+    L = A.copy()
+    factorise(L, 3)
+    substitute(L, x, 3)
+    assert_array_equal(x, [2, 0, 2])
 
 
 def test_a_step_is_one_evaluation_where_it_is_accepted():

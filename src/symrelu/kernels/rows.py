@@ -69,11 +69,14 @@ def solve_rows(indptr, indices, V, ridge, T, Z, right, out, first, last):  # typ
 
 @compiled
 def factorise(A, n):  # type: ignore[no-untyped-def]
-    """Overwrite the lower triangle of the leading n x n part of A by its Cholesky factor."""
+    """Overwrite the lower triangle of the leading n x n part of A by its Cholesky factor.
+
+    Where rounding has left no positive pivot, it becomes infinite: that unknown is then zero in every solution.
+    """
     for j in range(n):
         for k in range(j):
             A[j, j] -= A[j, k] * A[j, k]
-        A[j, j] = np.sqrt(A[j, j])
+        A[j, j] = np.sqrt(A[j, j]) if A[j, j] > 0 else np.inf
         for i in range(j + 1, n):
             total = A[i, j]
             for k in range(j):

@@ -31,6 +31,7 @@ from symrelu.solvers.line_search import cubic_minimum, majoriser
 _SUFFICIENT = 1e-4  # Armijo's constant
 _LEAST_CURVATURE = 1e-8  # <s, y> below this part of |s||y| says nothing
 _NEGLIGIBLE = 1e-10  # of the curvature: keeps the systems definite
+_ROUNDING = 10  # times rank and eps: the part of the curvature that rounding may add or take away
 _FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3
 _RELAX, _TIGHTEN = 0.5, 4.0
 _ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
@@ -107,6 +108,8 @@ class LBFGS:
         """Forget the past, and go to the minimum of the majoriser along the preconditioned gradient."""
         forgetful = replace(state, steps=state.steps[:0], changes=state.changes[:0], damping=damping)
         D = _direction(op, forgetful)
+        if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding has spoilt the systems
+            D = -state.gradient
         t = majoriser(op, state.U, state.gradient, D).first_minimum()
         new = self._try(op, forgetful, D, t)
         # Rounding may spoil even this, where nothing is left to gain.
@@ -158,7 +161,8 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
         # The first approximation is right along the last change.
         S, Y = pairs[-1]
         D, preconditioned_Y = precondition(op, state, Q, Y)
-        D = D * (inner(op, S, Y) / inner(op, Y, preconditioned_Y))
+        along_Y = inner(op, Y, preconditioned_Y)
+        D = D * (inner(op, S, Y) / along_Y) if along_Y > 0 else D  # zero where it underflows
     else:
         (D,) = precondition(op, state, Q)
     for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
@@ -171,14 +175,22 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     V = state.U * op.signature
     gram = V.T @ V
     rank = V.shape[1]
+    entries = op.support[1].shape[0]
+    alike = entries * rank > _ENTRIES_WORTH * op.n**2
+    share = (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2 if not alike else 1.0
     size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
     left_out = 2 * math.sqrt(2 * state.latent_loss / op.n)
-    small = (op.alpha / 2 + left_out + _NEGLIGIBLE * size) * op.xp.eye(rank, dtype=V.dtype)
-    entries = op.support[1].shape[0]
-    if entries * rank > _ENTRIES_WORTH * op.n**2:
-        half = op.xp.linalg.solve(gram + small, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
-        return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))
-    share = (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
+    negligible = max(_NEGLIGIBLE, _ROUNDING * (1 + share) * rank * float(op.xp.finfo(V.dtype).eps))
+    small = (op.alpha / 2 + left_out + negligible * size) * op.xp.eye(rank, dtype=V.dtype)
     ridge = share * gram + small
+    if alike:
+        half = _solve(op, ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
+        return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))
     half = op.solve_rows(V, ridge, op.xp.stack(arrays, axis=2)) / 2
     return tuple(half[:, :, k] for k in range(len(arrays)))
+
+
+def _solve(op: Operator, A: Any, B: Any) -> Any:
+    """Solve A X = B in float64: a factorisation in float32 may meet a pivot of zero."""
+    X = op.xp.linalg.solve(*(op.xp.asarray(array, dtype=op.xp.float64) for array in (A, B)))
+    return op.xp.asarray(X, dtype=B.dtype)
