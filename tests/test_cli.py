@@ -257,7 +257,7 @@ def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, argume
     np.savez(tmp_path / "blocks.npz", format="bsr", **parts)
     header = "%%MatrixMarket matrix coordinate real symmetric"
     (tmp_path / "rows.mtx").write_text(f"{header}\n1000000000 1000000000 1\n1 1 1\n")
-    monkeypatch.setattr("symrelu.files._available_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr("symrelu.files.available_memory", lambda: 16 * 10**9)
     code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
     assert code == 2
     assert message in err

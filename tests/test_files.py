@@ -250,7 +250,7 @@ def traced(path):
 @pytest.mark.parametrize("available", [16 * 10**9, None], ids=["16 GB", "unknown memory"])
 @pytest.mark.parametrize("name", LIES)
 def test_a_header_is_not_believed(tmp_path, monkeypatch, name, available):
-    monkeypatch.setattr("symrelu.files._available_memory", lambda: available)
+    monkeypatch.setattr("symrelu.files.available_memory", lambda: available)
     content, message = LIES[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -262,7 +262,7 @@ def test_a_header_is_not_believed(tmp_path, monkeypatch, name, available):
 
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_a_matrix_that_does_not_fit_is_refused_with_its_size(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("symrelu.files._available_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr("symrelu.files.available_memory", lambda: 16 * 10**9)
     content, message = TOO_LARGE[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -275,7 +275,7 @@ def test_a_matrix_that_does_not_fit_is_refused_with_its_size(tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["swollen.npz", "pointers.npz", "large.npy"])
 def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
     """issue 11.13: 80 MB where 50 MB are available."""
-    monkeypatch.setattr("symrelu.files._available_memory", lambda: 50 * 10**6)
+    monkeypatch.setattr("symrelu.files.available_memory", lambda: 50 * 10**6)
     path = tmp_path / name
     pointers = np.zeros(10**7 + 1, np.int64)
     if name == "large.npy":
@@ -298,7 +298,7 @@ def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
 
 def test_a_directory_that_lies_takes_no_memory(tmp_path, monkeypatch):
     """The directory of an archive and the header of its array agree on 3.2 GB; 8 bytes are there."""
-    monkeypatch.setattr("symrelu.files._available_memory", lambda: None)
+    monkeypatch.setattr("symrelu.files.available_memory", lambda: None)
     header = npy("(100000000, 4)")
     content = bytearray(npz(a=header + bytes(8)))
     entry = content.rindex(b"PK\x01\x02")

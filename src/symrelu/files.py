@@ -13,7 +13,7 @@ import re
 import secrets
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -22,6 +22,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 from scipy import io, sparse
+
+from symrelu.batches import available_memory
 
 _LONGEST_NAME = 255  # on every file system in common use
 _CHUNK = 2**20
@@ -221,21 +223,12 @@ def check_names(owner: str, names: Iterable[str], required: set[str], optional: 
 
 def _check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
     """Raise if a file needs more memory than there is."""
-    available = _available_memory()
+    available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
             f"{path} must fit into memory, but {owner} need {_size(needed)}, and {_size(available)} are "
             "available. Take a part of the data, or a machine with more memory."
         )
-
-
-def _available_memory() -> int | None:
-    """Return the free physical memory in bytes, or None where the system does not tell."""
-    with suppress(OSError, StopIteration, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None
 
 
 def _size(count: int) -> str:

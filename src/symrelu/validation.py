@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from symrelu.batches import available_memory
 from symrelu.kernels.tiles import TILE
 
 # Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
@@ -315,25 +315,12 @@ def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
 def check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
     """Raise if a dense array of that shape does not fit into memory."""
     needed = math.prod(shape) * dtype.itemsize
-    available = _available_memory()
+    available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
             f"{name} as a dense {shape[0]} x {shape[1]} array needs {needed / 1e9:.1f} GB as {dtype}; "
             f"{available / 1e9:.1f} GB are available. Pass a scipy.sparse matrix: it is never made dense."
         )
-
-
-def _available_memory() -> int | None:
-    """Return the free physical memory in bytes, or None where the system does not tell."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def _check_values(M: Any, name: str) -> None:
