@@ -168,7 +168,7 @@ def check_exception(trial: Trial) -> Verdict:
         error, iterates = trial.outcome, trial.iterates
     if isinstance(error, Solution):
         return []
-    if isinstance(error, FloatingPointError) and "non-finite objective" in str(error):
+    if isinstance(error, FloatingPointError) and "not finite at the starting factor" in str(error):
         return [] if trial.case.traits["start"] == "vast" else [f"{error!r} from a start of sensible size"]
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "symrelu" in frame.filename][-1]
@@ -261,13 +261,13 @@ def check_status(trial: Trial) -> Verdict:
         "GRADIENT": settings["gtol"] > 0 and truth.gradient_norm <= limit,
         "PLATEAU": spread <= settings["ftol"] * lowest * (1 + 1e-12) + 1e-300,
         "ROUNDING": settings["ftol"] > 0 and spread <= truth.objective_slack + 1e-300,
+        "VANISHED": np.sum(solution.U.astype(np.longdouble) ** 2) <= 1e-15 * truth.norm,
         "MAX_ITER": solution.n_iter == settings["max_iter"],
         "NON_FINITE": not promises_descent(settings["solver"]) or start == "vast",
     }
     complaints = {
         f"{solution.status.name}, which is not so": not honest.get(solution.status.name, False),
-        "converged at U = 0, which is no minimum": solution.converged
-        and not (solution.U.any() or settings["alpha"]),
+        "converged at U = 0": solution.converged and not solution.U.any(),
         "more than max_iter steps": solution.n_iter > settings["max_iter"],
     }
     if solution.status is Status.PLATEAU and start != "small" and settings["ftol"] <= 1e-8:
@@ -370,9 +370,15 @@ def check_scale(trial: Trial) -> Verdict:
     init, alpha = case.settings["init"], math.ldexp(case.settings["alpha"], 2 * k)
     init = init if isinstance(init, str) else np.ldexp(init, k)
     scaled, _ = attempt(case.arguments(clean=True, exponent=k, init=init, alpha=alpha))
-    if diverged(trial.outcome) or diverged(scaled):
+    if diverged(trial.outcome) or diverged(scaled) or subnormal(trial.outcome) or subnormal(scaled):
         return None
     return [f"times 4^{k}: {text}" for text in difference(trial.outcome, scaled, k)]
+
+
+def subnormal(outcome: Any) -> bool:
+    """Whether a factor has lost digits, since a large alpha drove it out of the range of its type."""
+    U = np.abs(outcome.U) if isinstance(outcome, Solution) else np.ones(1)
+    return bool(U[U > 0].min(initial=1) < np.finfo(U.dtype).tiny)
 
 
 STEP_SLACK = {8: 1e-6, 4: 1e-2}  # by the size of a number: on the relative error after a step

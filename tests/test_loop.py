@@ -446,3 +446,12 @@ def test_a_vast_start_in_float32_ends_honestly(name, size):
     solution = decompose(M, 1, init=U0, solver=SOLVERS[name], max_iter=60)
     assert np.isfinite(solution.U).all()
     assert not solution.converged or solution.relative_error < 0.5
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_factor_that_alpha_shrinks_to_nothing_is_said_to_have_vanished(name):
+    solution = decompose(PAPER_EXAMPLE, 2, alpha=1e3, random_state=0, solver=SOLVERS[name])
+    assert solution.relative_error > 0.999
+    assert solution.status is Status.VANISHED
+    assert not solution.converged
+    assert "Lower alpha" in solution.status.advice

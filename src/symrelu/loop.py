@@ -291,13 +291,13 @@ class _Journey:
         if limits.tol and self.record.relative_error <= limits.tol:
             return Status.TOLERANCE
         if limits.gtol and self._is_stationary():
-            return Status.ROUNDING if self._has_vanished() else Status.GRADIENT
+            return Status.VANISHED if self._has_vanished() else Status.GRADIENT
         if limits.ftol and len(self.now.recent_objectives) > PLATEAU_WINDOW:
             lowest, highest = min(self.now.recent_objectives), max(self.now.recent_objectives)
             if self._is_rounded(highest - lowest):
                 return Status.ROUNDING
             if highest - lowest <= limits.ftol * lowest:
-                return Status.PLATEAU
+                return Status.VANISHED if self._has_vanished() else Status.PLATEAU
         if self.now.n_records > limits.max_iter:
             return Status.MAX_ITER
         if limits.max_time is not None and self.now.seconds >= limits.max_time:
@@ -327,8 +327,8 @@ class _Journey:
         return norm <= bound
 
     def _has_vanished(self) -> bool:
-        """Whether rounding led to U = 0, which is stationary, but no minimum where nothing shrinks U."""
-        return self.op.alpha == 0 and not bool(self.op.xp.any(self.now.state.U != 0))
+        """Whether no sum of squares tells X from zero, where every fit stands still."""
+        return square_norm(self.op, self.now.state.U) <= float(np.finfo(np.float64).eps) * self.op.norm
 
     def _is_rounded(self, change: float) -> bool:
         """Whether a fit whose objective changed by so much lately is held up by rounding."""

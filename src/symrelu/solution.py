@@ -30,6 +30,7 @@ class Status(enum.Enum):
     GRADIENT = "the gradient fell below gtol"
     PLATEAU = "the objective no longer changed by more than ftol"
     ROUNDING = "rounding hides what further steps would gain"
+    VANISHED = "the factor became zero"
     MAX_ITER = "max_iter was reached"
     MAX_TIME = "max_time was reached"
     CALLBACK = "the callback asked to stop"
@@ -60,6 +61,10 @@ _ADVICE = {
     Status.ROUNDING: (
         "The entries of X are small differences of large products, and those are not exact enough. Pass M as "
         "float64 (M.astype(numpy.float64)); if it is, raise the rank, or keep U small by alpha > 0."
+    ),
+    Status.VANISHED: (
+        "Every fit stands still at U = 0, whatever M is. Lower alpha, which shrinks U; if it is 0, try another "
+        "init or random_state."
     ),
     Status.MAX_ITER: (
         "Raise max_iter, continue from this factor with init=U, or accept a looser fit with a larger gtol "
