@@ -15,7 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 import symrelu.graphs
-from symrelu import SymReLU, decompose
+from symrelu import SymReLU, SymReLUClustering, decompose, metrics, select_rank
+from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated_eigen
 from symrelu.graphs import (
     Labelled,
     as_similarity,
@@ -920,3 +921,162 @@ def test_plain_input_loads_nothing():
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ast.literal_eval(result.stdout) == []
+
+
+# What functions take (issue 11.16)
+
+
+def edge_table():
+    return table_of(EDGES)[lambda table: table["weight"] > 0]
+
+
+FUNCTIONS = {
+    "decompose": lambda M, mask: decompose(M, 2, mask=mask, random_state=0, max_iter=30).U,
+    "select_rank": lambda M, mask: select_rank(
+        M, [1, 2], mask=mask, n_repeats=2, random_state=0, max_iter=20
+    ).to_frame(),
+    "relative_error": lambda M, mask: metrics.relative_error(M, np.ones((7, 1)), mask=mask),
+    "held_out_error": lambda M, mask: metrics.held_out_error(
+        M, np.ones((7, 1)), mask=np.eye(7, dtype=bool) if mask is None else mask
+    ),
+    "parameters_per_pair": lambda M, mask: metrics.parameters_per_pair(M, 2, mask=mask),
+    "truncated_eigen": lambda M, mask: truncated_eigen(M, 2).U,
+    "symmetric_nmf": lambda M, mask: symmetric_nmf(M, 2, SymHALS(), random_state=0, max_iter=3).U,
+    "three_block_nmd": lambda M, mask: three_block_nmd(M, 2, random_state=0, max_iter=3).U,
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("source", SOURCES)
+def test_functions_take_what_fit_takes(source, function):
+    """Issue 11.16: the same result as of the plain matrix."""
+    make, _, is_sparse = SOURCES[source]
+    plain = sparse.csr_array(A) if is_sparse else A
+    assert_array_equal(FUNCTIONS[function](make(), None), FUNCTIONS[function](plain, None))
+
+
+def test_an_edge_table_is_a_graph():
+    table = edge_table()
+    order = list(dict.fromkeys(table[["source", "target"]].to_numpy().ravel()))
+    of_table = as_similarity(table)
+    expected = pd.DataFrame(A, NAMES, NAMES).loc[order, order].to_numpy()
+    assert of_table.labels.tolist() == order
+    assert_array_equal(of_table.matrix.toarray(), expected)
+    plain = decompose(sparse.csr_array(expected), 2, random_state=0, max_iter=30)
+    assert_array_equal(decompose(table, 2, random_state=0, max_iter=30).U, plain.U)
+    for model in (SymReLU(2, random_state=0), SymReLUClustering(2, random_state=0)):
+        assert model.fit(table).node_names_.tolist() == order
+    counted = table.drop(columns="weight")
+    assert_array_equal(as_similarity(counted).matrix.toarray(), expected > 0)
+    assert_array_equal(as_similarity(table, weight=None).matrix.toarray(), expected > 0)
+
+
+def test_three_edges_are_no_square_matrix():
+    table = table_of([("a", "b", 2.0), ("b", "c", 3.0), ("a", "c", 1.0)])
+    assert as_similarity(table).labels.tolist() == ["a", "b", "c"]
+    square = frame_with(["source", "target"], ["source", "target"])
+    assert as_similarity(square).labels.tolist() == ["source", "target"]
+
+
+def test_tables_that_may_be_edges_are_refused_with_the_line_to_write():
+    table = table_of(EDGES).assign(year=2000)
+    message = r"also has \['year'\]. Pass symrelu.graphs.from_edges\(frame\)"
+    for call in (decompose, metrics.parameters_per_pair, SymReLU(2).fit, SymReLUClustering(2).fit):
+        with pytest.raises(ValueError, match=message):
+            call(table, 2) if call in (decompose, metrics.parameters_per_pair) else call(table)
+    other_names = pd.DataFrame(EDGES, columns=["from", "to", "weight"])
+    with pytest.raises(ValueError, match=r"from_edges\(frame\)"):
+        decompose(other_names, 2)
+    with pytest.raises(ValueError, match=r"for a list of edges, pass symrelu.graphs.from_edges\(M\).matrix"):
+        decompose([(0, 1), (1, 2), (0, 2)], 2)
+
+
+class Slow:
+    """An object that NumPy would ask for its items one by one."""
+
+    def __len__(self):
+        return 10**9
+
+    def __getitem__(self, k):
+        raise AssertionError("asked for an item")
+
+
+def test_foreign_objects_are_not_taken_apart():
+    for call in (lambda M: decompose(M, 2), select_rank, lambda M: metrics.relative_error(M, [[1.0]])):
+        with pytest.raises(TypeError, match=r"M must be an array, .*as_similarity reads, got Slow"):
+            call(Slow())
+    adata = anndata_graph()
+    solution = decompose(adata, 2, random_state=0, max_iter=5)
+    with pytest.raises(TypeError, match=r"got an AnnData. Pass symrelu.graphs.from_anndata\(adata\).matrix"):
+        solution.transform(adata)
+    with pytest.raises(TypeError, match="got an AnnData"):
+        SymReLU(2, affinity="self_tuning").fit(adata)
+
+
+# Masks with names of their own (issue 11.16)
+
+HIDDEN = np.zeros(A.shape, bool)
+HIDDEN[0, 1:4] = HIDDEN[1:4, 0] = HIDDEN[5, 5] = True
+SHUFFLED = sorted(NAMES)
+
+
+def mask_frame(rows=NAMES, columns=NAMES, dtype=bool):
+    return pd.DataFrame(HIDDEN, NAMES, NAMES).loc[rows, columns].astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [bool, "boolean"])
+@pytest.mark.parametrize("columns", [NAMES, SHUFFLED])
+@pytest.mark.parametrize("rows", [NAMES, SHUFFLED])
+def test_a_mask_is_brought_into_the_order_of_the_matrix(rows, columns, dtype):
+    mask = mask_frame(rows, columns, dtype)
+    expected = decompose(A, 2, mask=HIDDEN, random_state=0, max_iter=30)
+    frame = labelled_frame()
+    assert_array_equal(decompose(frame, 2, mask=mask, random_state=0, max_iter=30).U, expected.U)
+    fitted = SymReLU(2, max_iter=2000, random_state=0).fit(frame, mask=mask)
+    plain = SymReLU(2, max_iter=2000, random_state=0).fit(A, mask=HIDDEN)
+    assert_array_equal(fitted.embedding_, plain.embedding_)
+    error = metrics.held_out_error(frame, expected.U, mask=mask)
+    assert error == metrics.held_out_error(A, expected.U, mask=HIDDEN)
+    with_unknown = frame.mask(mask_frame(), np.nan)  # NaN there, as missing numbers of a table are
+    assert_array_equal(decompose(with_unknown, 2, mask=mask, random_state=0, max_iter=30).U, expected.U)
+
+
+def test_masks_that_do_not_fit_are_refused():
+    frame = labelled_frame()
+    renamed = mask_frame().rename(index={"a": "x"}, columns={"a": "x"})
+    with pytest.raises(ValueError, match=r"mask must have the names of the matrix, each once; .* in 'a'"):
+        decompose(frame, 2, mask=renamed)
+    with pytest.raises(ValueError, match="mask must have the names of the matrix"):
+        decompose(frame, 2, mask=mask_frame().iloc[:5, :5])
+    with pytest.raises(ValueError, match="rows and columns in different orders, and the matrix has no names"):
+        decompose(A, 2, mask=mask_frame(columns=SHUFFLED))
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        decompose(frame, 2, mask=mask_frame(dtype=float))
+    unnamed = mask_frame().set_axis(range(7)).set_axis(range(7), axis=1)
+    for matrix, mask in ((frame, unnamed.reset_index(drop=True).T.reset_index(drop=True)), (A, mask_frame())):
+        fitted = decompose(matrix, 2, mask=mask, random_state=0, max_iter=5)
+        assert_array_equal(fitted.U, decompose(A, 2, mask=HIDDEN, random_state=0, max_iter=5).U)
+
+
+def test_a_tensor_is_a_mask_too():
+    torch = pytest.importorskip("torch")
+    expected = decompose(A, 2, mask=HIDDEN, random_state=0, max_iter=5).U
+    for mask in (torch.tensor(HIDDEN), torch.tensor(HIDDEN).to_sparse()):
+        assert_array_equal(decompose(A, 2, mask=mask, random_state=0, max_iter=5).U, expected)
+
+
+def test_a_mask_of_new_rows_is_brought_into_the_order_of_the_items():
+    frame = labelled_frame()
+    new, hidden = frame.iloc[:3], mask_frame().iloc[:3]
+    for fitted in (frame, frame.set_axis(range(1, 8)).set_axis(range(1, 8), axis=1)):
+        model = SymReLU(2, alpha=0.1, random_state=0).fit(fitted)
+        rows = new.set_axis(fitted.columns, axis=1)
+        mask = hidden.set_axis(fitted.columns, axis=1)
+        expected = model.transform(rows, HIDDEN[:3])
+        for given_mask in (mask, mask[mask.columns[::-1]]):
+            assert_array_equal(model.transform(rows, given_mask), expected)
+            assert model.score(rows, mask=given_mask) == model.score(rows, mask=HIDDEN[:3])
+        with pytest.raises(ValueError, match="mask must have the rows of X in the same order"):
+            model.transform(rows, mask.iloc[::-1])
+        with pytest.raises(ValueError, match="mask must have a column for each of the 7 fitted items, got 6"):
+            model.transform(rows, mask.iloc[:, :6])

@@ -112,7 +112,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
     received = {}
 
     def spy(matrix, rank, **settings):
-        received.update(settings, rank=rank)
+        received.update(settings, rank=rank, mask=matrix.mask)
         return decompose(matrix, rank, random_state=0, max_iter=1)
 
     monkeypatch.setattr("symrelu.estimators.base.decompose", spy)

@@ -2,7 +2,9 @@
 
 import inspect
 import pickle
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +14,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from symrelu import AAPB, LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
@@ -50,7 +54,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
     received = {}
 
     def spy(matrix, rank, **settings):
-        received.update(settings, rank=rank)
+        received.update(settings, rank=rank, mask=matrix.mask)
         return decompose(matrix, rank, **{"random_state": 0, "max_iter": 1})
 
     monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
@@ -76,7 +80,8 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
     with pytest.warns(ConvergenceWarning):
         SymReLU(**values).fit(M, mask=mask)
     values["rank"] = values.pop("n_components")
-    assert received == {**values, "mask": mask, "callback": None}
+    assert received.pop("mask") is mask
+    assert received == {**values, "callback": None}
     shared = set(inspect.signature(decompose).parameters) - {"M", "rank", "mask", "callback"}
     own = {"n_components", "affinity", "n_init", "n_jobs", "warm_start"}
     assert shared == set(SymReLU().get_params()) - own
@@ -106,7 +111,7 @@ def test_attributes_are_the_solution(M):
 
 
 def test_warns_with_advice_when_a_limit_ends_the_fit(M):
-    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached \(relative error .*Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached\. Raise max_iter"):
         estimator = SymReLU(3, random_state=0, max_iter=2).fit(M)
     assert not estimator.converged_
     assert estimator.stop_reason_ == "max_iter was reached"
@@ -185,7 +190,7 @@ def test_objects_that_numpy_would_take_apart(M):
 
 def test_asymmetric_matrix_is_refused(M):
     M[0, 1] += 1.0
-    with pytest.raises(ValueError, match=r"M must be symmetric: \|M - M.T\| reaches 1 at \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"X must be symmetric: \|X - X.T\| reaches 1 at \(0, 1\)"):
         SymReLU(3).fit(M)
 
 
@@ -541,3 +546,214 @@ def test_automatic_number_of_columns_without_zeros():
     M = make_relu_gram(40, 2, random_state=0)[0] + 1.0
     model = SymReLU("auto", zero_weight=0.5, max_iter=20, gtol=1e-3, random_state=0).fit(M)
     assert model.selection_.scoring == "error"
+
+
+# What is unknown (issue 11.1)
+
+UNKNOWN = {
+    "a mask": (lambda: SymReLU(3, random_state=0), "mask"),
+    "the diagonal": (lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0), "diagonal"),
+    "a mask, rank chosen": (lambda: SymReLU("auto", alpha=0.1, max_iter=20, random_state=0), "mask"),
+    "clustering, a mask": (lambda: SymReLUClustering(3, random_state=0), "mask"),
+    "clustering, the diagonal": (lambda: SymReLUClustering(3, random_state=0), "diagonal"),
+    "links, a mask": (lambda: LinkPredictor(3, n_init=2, random_state=0), "mask"),
+    "links, the diagonal": (lambda: LinkPredictor(3, n_init=2, random_state=0), "diagonal"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_nothing_about_an_unknown_entry_changes_an_estimator(M, case, value, kind):
+    """Issue 11.1: bit for bit, whatever an unknown entry holds."""
+    make, where = UNKNOWN[case]
+    unknown = np.eye(40, dtype=bool)
+    if where == "mask":
+        unknown = np.random.default_rng(1).random((40, 40)) < 0.1
+        unknown |= unknown.T
+    mask = unknown if where == "mask" else None
+    plain = make().fit(kind(np.where(unknown, 0, M)), mask=mask)
+    other = make().fit(kind(np.where(unknown, value, M)), mask=mask)
+    assert_array_equal(other.embedding_, plain.embedding_)
+    assert other.relative_error_ == plain.relative_error_
+    if hasattr(plain, "labels_"):
+        assert_array_equal(other.labels_, plain.labels_)
+    if hasattr(plain, "root_degrees_"):
+        assert_array_equal(other.root_degrees_, plain.root_degrees_)
+        assert_array_equal(other.known_.toarray(), plain.known_.toarray())
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
+def test_nothing_about_an_unknown_similarity_changes_a_new_item(M, value, kind):
+    model = SymReLU(3, random_state=0).fit(M[:30, :30])
+    mask = np.random.default_rng(2).random((10, 30)) < 0.2
+    plain, other = kind(np.where(mask, 0, M[30:, :30])), kind(np.where(mask, value, M[30:, :30]))
+    for unknown in (mask, sparse.csr_array(mask)):
+        assert_array_equal(model.transform(other, unknown), model.transform(plain, mask))
+        assert model.score(other, mask=unknown) == model.score(plain, mask=mask)
+
+
+# Messages (issue 11.14), and what compiled code must not see (issue 11.9)
+
+ESTIMATORS = {"SymReLU": SymReLU(2), "clustering": SymReLUClustering(2), "links": LinkPredictor(2)}
+CORRELATIONS = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
+HOLED = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, np.nan], [0.1, np.nan, 1.0]])
+BAD_INPUT = {
+    "correlations": (
+        CORRELATIONS,
+        ValueError,
+        r"X must be nonnegative: entry \(0, 2\) is -0.3. .*numpy.maximum\(X, 0\), abs\(X\) or X \*\* 2",
+    ),
+    "correlations, sparse": (sparse.csr_array(CORRELATIONS), ValueError, r"entry \(0, 2\) is -0.3"),
+    "NaN": (HOLED, ValueError, r"X must not contain NaN: entry \(1, 2\) is nan. .*mask=numpy.isnan\(X\)"),
+    "a file": ("graph.npz", TypeError, r"got the str 'graph.npz'.*symrelu.files.read_matrix\('graph.npz'\)"),
+    "a path": (Path("a/graph.mtx"), TypeError, r"got the \w+ 'a/graph.mtx'.*read_matrix\('a/graph.mtx'\)"),
+    "a table": ("table.csv", TypeError, r"pandas.read_csv\('table.csv', index_col=0\)"),
+    "a string": (
+        "karate",
+        TypeError,
+        "X must be a matrix or a graph, got the str 'karate'. If it names a file",
+    ),
+    "words": ([["a", "b"], ["b", "a"]], ValueError, "X must hold numbers, but could not convert string.*'a'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_messages_of_the_estimators_say_what_to_do(name, case):
+    X, error, message = BAD_INPUT[case]
+    with pytest.raises(error, match=message):
+        clone(ESTIMATORS[name]).fit(X)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array, "frame"])
+def test_a_table_of_samples_names_the_affinity(kind):
+    X = np.random.default_rng(0).random((6, 4))
+    X = pytest.importorskip("pandas").DataFrame(X) if kind == "frame" else kind(X)
+    with pytest.raises(
+        ValueError, match=r"X must be square .*got shape \(6, 4\).*SymReLU\(affinity='self_tuning'\)"
+    ):
+        SymReLU(2).fit(X)
+    with pytest.raises(ValueError, match=r"SymReLUClustering\(affinity='self_tuning'\)"):
+        SymReLUClustering(2, affinity="precomputed").fit(X)
+    with pytest.raises(ValueError, match=r"build a graph first: symrelu.graphs.self_tuning_graph\(X\)"):
+        LinkPredictor(2).fit(X)
+
+
+def malformed(M):
+    M = sparse.csr_array(M)
+    M.indices = M.indices.copy()
+    M.indices[-1] = 10**6
+    return M
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_malformed_sparse_input_of_estimators(name):
+    """Issue 11.9: refused before compiled code follows its indices."""
+    M = np.kron(np.eye(4), np.ones((5, 5)))
+    model = clone(ESTIMATORS[name])
+    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+        model.fit(malformed(M))
+    with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
+        model.fit(M, mask=malformed(np.eye(20, dtype=bool)))
+    model.fit(M)
+    if hasattr(model, "transform"):
+        for method in (model.transform, model.score):
+            with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+                method(malformed(M))
+            with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
+                method(M, mask=malformed(np.eye(20, dtype=bool)))
+    if hasattr(model, "top_k"):
+        with pytest.raises(ValueError, match="exclude must be a well-formed sparse matrix"):
+            model.top_k([0], 1, exclude=malformed(M))
+
+
+@pytest.mark.parametrize("name", ["SymReLU", "clustering"])
+def test_malformed_samples(name):
+    model = clone(ESTIMATORS[name]).set_params(affinity="self_tuning")
+    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+        model.fit(malformed(np.eye(20, 3) + 1))
+
+
+def test_duplicates_of_booleans_are_one_entry_for_estimators_too():
+    rows, cols = np.array([0, 1, 1, 2, 0, 1]), np.array([1, 0, 2, 1, 1, 0])
+    B = sparse.coo_array((np.ones(6, bool), (rows, cols)), shape=(3, 3))
+    fitted = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B)
+    plain = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B.toarray())
+    assert_allclose(fitted.embedding_, plain.embedding_, rtol=1e-12)
+
+
+# Warnings of fits that a limit ended (issues 11.12 and 11.17)
+
+STOPPED = {
+    "SymReLU": lambda path: SymReLU(3, max_iter=2, checkpoint=path, random_state=0),
+    "clustering": lambda path: SymReLUClustering(3, max_time=1e-9, checkpoint=path, random_state=0),
+    "links": lambda path: LinkPredictor(3, max_time=1e-9, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_warning_that_is_raised_loses_nothing(name, M, tmp_path):
+    """Issue 11.12: all that a fit sets is set before the warning."""
+    path = tmp_path / "fit.ckpt"
+    model = STOPPED[name](path)
+    with pytest.raises(ConvergenceWarning):  # as pytest is told to raise all warnings
+        model.fit(M)
+    check_is_fitted(model)
+    assert path.exists() == (name != "links")
+    with pytest.warns(ConvergenceWarning):
+        other = STOPPED[name](tmp_path / "other.ckpt").fit(M)
+    assert set(vars(model)) == set(vars(other))
+    assert_array_equal(model.embedding_, other.embedding_)
+    if name == "SymReLU":
+        assert_array_equal(model.transform(M), other.transform(M))
+    if name == "clustering":
+        assert_array_equal(model.labels_, other.labels_)
+    if name == "links":
+        assert_array_equal(model.top_links(5)[0], other.top_links(5)[0])
+
+
+def grid_search(model, M, **settings):
+    grid = {"n_components": [1, 2, 3, 4, 5], "alpha": [0.0, 0.1]}
+    return GridSearchCV(model, grid, cv=KFold(5, shuffle=True, random_state=0), **settings).fit(M)
+
+
+def shown(call, action="default"):
+    """Return the ConvergenceWarnings that are shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)
+        call()
+    return [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+def test_a_search_of_ordinary_fits_converges():
+    """Issue 11.17: the defaults end all 51 fits by a stopping test."""
+    M = self_tuning_graph(load_digits().data[:60])
+    assert shown(lambda: grid_search(SymReLU(random_state=0), M), "always") == []
+
+
+def test_a_search_of_fits_that_a_limit_ends_warns_once(M):
+    model = SymReLU(max_iter=3, random_state=0)
+    texts = shown(lambda: grid_search(model, M))
+    assert len(texts) == 1
+    assert "max_iter was reached. Raise max_iter" in texts[0]
+    assert "converged_ tells, this is shown once" in texts[0]
+    assert shown(lambda: grid_search(model, M)) == []  # clones of the same
+    assert len(shown(lambda: grid_search(SymReLU(max_iter=3, random_state=0), M))) == 1
+    assert len(shown(lambda: grid_search(model, M), "always")) == 51
+    with pytest.raises(ValueError, match="All the 50 fits failed"):  # not the first alone
+        shown(lambda: grid_search(model, M, refit=False), "error")
+
+
+def test_equal_causes_have_equal_texts(M):
+    first, second = (
+        shown(lambda seed=seed: SymReLU(3, max_iter=2, random_state=seed).fit(M), "always") for seed in (0, 1)
+    )
+    assert first == second
+    assert "a small alpha > 0" not in first[0]
+    ignoring = SymReLU(3, max_iter=2, diagonal="ignore", random_state=0)
+    assert "need not have a minimum" in shown(lambda: ignoring.fit(M), "always")[0]
+    ignoring.set_params(alpha=0.1)
+    assert "need not have a minimum" not in shown(lambda: ignoring.fit(M), "always")[0]

@@ -47,7 +47,7 @@ def fits(monkeypatch):
 
     def recorded(M, **settings):
         solution = decompose(M, **settings)
-        calls.append((settings, solution))
+        calls.append((settings | {"mask": M.mask}, solution))
         return solution
 
     monkeypatch.setattr(selection, "decompose", recorded)

@@ -13,6 +13,7 @@ from symrelu.checkpoint import CheckpointFile, as_checkpoint, fingerprint
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
+from symrelu.problem import read_observed
 from symrelu.progress import check_verbose, narrated
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
@@ -23,7 +24,6 @@ from symrelu.validation import (
     check_integer,
     check_memory,
     check_number,
-    check_observed,
     random_generator,
     scale_exponent,
     scaled,
@@ -65,8 +65,10 @@ def decompose(
 
     Parameters
     ----------
-    M : sparse matrix, sparse array or array-like of shape (n, n)
-        Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32.
+    M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
+        Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
+        :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
+        one of edges, a torch tensor. Their names are dropped; the estimators keep them.
     rank : int
         Number of columns of U, from 1 to n.
     solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
@@ -77,7 +79,8 @@ def decompose(
     diagonal : {"fit", "ignore"}, default="fit"
         "ignore" takes the diagonal of M as unknown: no U U^T can fit the zero diagonal of a graph.
     mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing.
+        True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
+        brought into the order of M by its names.
     zero_weight : float, default=1.0
         Weight in (0, 1] of the zeros of M.
     alpha : float, default=0.0
@@ -139,7 +142,7 @@ def decompose(
             f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
         )
     verbose = check_verbose(verbose)
-    M, mask = check_observed(M, mask, diagonal)
+    M, mask = read_observed(M, mask, diagonal, fitted=True)
     n = M.shape[0]
     rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
     n_negative = _check_n_negative(n_negative, rank)

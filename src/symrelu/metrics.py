@@ -12,12 +12,11 @@ from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
 from symrelu.operators import Operator, as_operator
+from symrelu.problem import read_hidden, read_observed
 from symrelu.validation import (
     check_factor,
-    check_hidden,
     check_integer,
     check_number,
-    check_observed,
     random_generator,
     scale_exponent,
     scaled,
@@ -34,7 +33,8 @@ def relative_error(
 
     Parameters
     ----------
-    M : sparse matrix, sparse array or array-like of shape (n, n)
+    M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
+        As for :func:`symrelu.decompose`.
     U : array-like of shape (n, rank)
     signature : array-like of shape (rank,), optional
         Signs of the columns; +1 by default.
@@ -99,7 +99,7 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     >>> held_out_error(np.ones((3, 3)), U, mask=mask)
     0.0
     """
-    M, mask = check_hidden(M, mask)
+    M, mask = read_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
@@ -169,7 +169,7 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
     >>> parameters_per_pair(np.ones((3, 3)), rank=2)
     1.0
     """
-    M, _ = check_observed(M, mask, diagonal)
+    M, _ = read_observed(M, mask, diagonal)
     on_diagonal = np.count_nonzero(M.diagonal())
     positive = M.nnz if sparse.issparse(M) else np.count_nonzero(M)
     return float(M.shape[0] * rank / ((positive + on_diagonal) / 2))
@@ -178,7 +178,7 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
 def _problem(
     M: Any, U: Any, signature: Any | None, diagonal: str, mask: Any | None
 ) -> tuple[Operator, np.ndarray]:
-    M, mask = check_observed(M, mask, diagonal)
+    M, mask = read_observed(M, mask, diagonal)
     U, signature = _check_factor(M, U, signature)
     k = scale_exponent(M)
     op = as_operator(scaled(M, k), signature, diagonal=diagonal, mask=mask)

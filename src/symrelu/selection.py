@@ -19,6 +19,7 @@ from symrelu.loop import Limits
 from symrelu.metrics import parameters_per_pair
 from symrelu.operators import BACKENDS
 from symrelu.plots import shown_axes
+from symrelu.problem import Observed, read_observed
 from symrelu.solution import Status
 from symrelu.solvers import get_solver
 from symrelu.start import STARTS
@@ -26,7 +27,6 @@ from symrelu.validation import (
     check_choice,
     check_integer,
     check_number,
-    check_observed,
     random_generator,
 )
 
@@ -173,8 +173,8 @@ def select_rank(
 
     Parameters
     ----------
-    M : sparse matrix, sparse array or array-like of shape (n, n)
-        Nonnegative and symmetric. Sparse input never becomes n x n.
+    M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
+        Nonnegative and symmetric, as for :func:`~symrelu.decompose`. Sparse input never becomes n x n.
     ranks : int or sequence of int, optional
         All columns count, the negative ones too. By default 1, 2, 3, 4, 6, 8, 12, ... up to n / 4, to 8
         parameters per positive pair, and to 128.
@@ -258,7 +258,7 @@ def select_rank(
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
-    M, mask = check_observed(M, mask, diagonal)
+    M, mask = read_observed(M, mask, diagonal, fitted=True)
     unknown = None if mask is None else sparse.csr_array(mask)
     grid = _grid(M, ranks, n_negative, alpha, zero_weight)
     pairs = _pairs(M, unknown)
@@ -440,7 +440,8 @@ def _judge(
     M: Any, unknown: Any | None, split: _Split, setting: dict[str, Any], scoring: str
 ) -> tuple[float, bool]:
     """Fit one setting without the hidden pairs; return its score on them, and whether the fit converged."""
-    solution = decompose(M, mask=_hide(M.shape[0], unknown, split), random_state=split.seed, **setting)
+    observed = Observed(M, unknown).hide(_hide(M.shape[0], unknown, split))
+    solution = decompose(observed, random_state=split.seed, **setting)
     if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for all fits, not for this one
         raise KeyboardInterrupt
     X = solution.score_pairs(split.i, split.j).astype(np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,16 @@ from symrelu.kernels.tiles import TILE
 # Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
+_WAYS_TO_AN_ARRAY = ("__array__", "__array_interface__", "__array_struct__", "__buffer__", "__dlpack__")
+
 CheckShape = Callable[[tuple[int, ...], str], None]
 
 # Matrices whose largest entry lies outside [4^-8, 4^9) are brought to order one before a fit.
 _SAFE_EXPONENT = 8
+
+
+class NothingObserved(ValueError):
+    """All positive entries are unknown."""
 
 
 def check_similarity(M: Any, name: str = "M") -> Any:
@@ -74,7 +80,7 @@ def check_observed(
     observed = _check_symmetric(observed, name)
     if not _any(observed):
         if _any(M):
-            raise ValueError(
+            raise NothingObserved(
                 f"{name} must have a positive entry that is observed, but mask and diagonal hide them all."
             )
         raise ValueError(f"{name} must have a positive entry, but all are zero: there is nothing to fit.")
@@ -164,6 +170,11 @@ def _without(M: Any, mask: Any | None, *, diagonal: bool = False) -> Any:
     return M
 
 
+def hidden(M: Any, mask: Any) -> Any:
+    """Return a checked M with zeros where a checked mask is true."""
+    return _without(M, mask)
+
+
 def _within(M: Any, mask: Any) -> Any:
     """Return M with zeros where the mask is false."""
     if sparse.issparse(M):
@@ -211,12 +222,30 @@ def _to_boolean(mask: Any) -> Any:
 
 def reject_foreign_objects(M: Any, name: str = "M") -> None:
     """Raise for objects that NumPy would take apart in a way nobody means."""
+    reject_text(M, name)
     if hasattr(M, "adjacency") and hasattr(M, "nodes") and hasattr(M, "edges"):
         raise TypeError(
             f"{name} must be a matrix, got a networkx {type(M).__name__}. "
             "Pass symrelu.graphs.from_networkx(graph).matrix."
         )
+    if hasattr(M, "obsp") and hasattr(M, "obs_names"):
+        raise TypeError(
+            f"{name} must be a matrix, got an {type(M).__name__}. "
+            "Pass symrelu.graphs.from_anndata(adata).matrix for its graph, or an array such as adata.X."
+        )
     reject_masked_arrays(M, name)
+
+
+def reject_text(M: Any, name: str) -> None:
+    """Raise for a file name or other text."""
+    if isinstance(M, (bytes, str, os.PathLike)):
+        text = os.fsdecode(M)
+        tables = os.path.splitext(text)[1].lower() in (".csv", ".tsv", ".txt")
+        read = f"pandas.read_csv({text!r}, index_col=0)" if tables else f"symrelu.files.read_matrix({text!r})"
+        raise TypeError(
+            f"{name} must be a matrix or a graph, got the {type(M).__name__} {text!r}. "
+            f"If it names a file, read that first: {read}."
+        )
 
 
 def reject_masked_arrays(M: Any, name: str = "M") -> None:
@@ -243,10 +272,17 @@ def _check_square(shape: tuple[int, ...], name: str) -> None:
     if shape[0] != shape[1]:
         raise ValueError(
             f"{name} must be square (similarities of n items with each other), got shape {shape}. "
-            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(X)."
+            f"{_instead(shape, name)}."
         )
     if shape[0] == 0:
         raise ValueError(f"{name} must have at least one row, got an empty matrix of shape {shape}.")
+
+
+def _instead(shape: tuple[int, ...], name: str) -> str:
+    """Return what to pass in place of a matrix that is not square."""
+    samples = f"For samples x features, build a graph first: symrelu.graphs.self_tuning_graph({name})"
+    edges = f"; for a list of edges, pass symrelu.graphs.from_edges({name}).matrix"
+    return samples + edges * (shape[1] in (2, 3))
 
 
 def _to_float_csr(M: Any, name: str, check_shape: CheckShape) -> Any:
@@ -293,6 +329,12 @@ def _without_stored_zeros(csr: Any) -> Any:
 
 
 def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
+    foreign = hasattr(M, "__getitem__") and not isinstance(M, Sequence)
+    if foreign and not any(hasattr(M, way) for way in _WAYS_TO_AN_ARRAY):
+        raise TypeError(  # NumPy would ask such an object for its items one by one, which may take for ever
+            f"{name} must be an array, a scipy.sparse matrix, or data that symrelu.graphs.as_similarity reads, "
+            f"got {type(M).__name__}."
+        )
     try:
         array = np.asarray(M)
     except ValueError as error:
@@ -300,7 +342,7 @@ def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
     if array.dtype.kind == "O":
         raise TypeError(
             f"{name} must hold numbers, got an object array (of {type(M).__name__}). "
-            "Convert it with numpy.asarray(M, dtype=float)."
+            f"Convert it with numpy.asarray({name}, dtype=float)."
         )
     dtype = _check_dtype(array.dtype, name)
     check_shape(array.shape, name)
@@ -325,14 +367,19 @@ def check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Non
 
 def _check_values(M: Any, name: str) -> None:
     for bad, requirement, advice in (
-        (np.isnan, "must not contain NaN", "Put 0 there and mark the entries as unknown with mask=."),
-        (np.isinf, "must be finite, without infinity", "Put a finite number there."),
-        (np.signbit, "must be nonnegative", "Clip it at 0 if that is meant; shift or square it otherwise."),
+        (np.isnan, "must not contain NaN", "Mark what is unknown: mask=numpy.isnan({0})."),
+        (np.isinf, "must be finite, without infinity", "Put a number there, or mark it as unknown with mask=."),
+        (
+            np.signbit,
+            "must be nonnegative",
+            "Negative values in data such as correlations: pass numpy.maximum({0}, 0), abs({0}) or {0} ** 2, "
+            "whichever is meant.",
+        ),
     ):
         place = _first(M, bad)
         if place is not None:
             i, j, value = place
-            raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice}")
+            raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice.format(name)}")
 
 
 def _first(M: Any, bad: Any) -> tuple[int, int, float] | None:

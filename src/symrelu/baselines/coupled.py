@@ -19,12 +19,12 @@ from symrelu.baselines.linear import LinearModelOperator, half_square_distance
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Operator
+from symrelu.problem import read_observed
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range
 from symrelu.validation import (
     check_callback,
     check_integer,
-    check_similarity,
     check_start,
     random_generator,
     scale_exponent,
@@ -165,7 +165,7 @@ def symmetric_nmf(
     if not isinstance(solver, CoupledSolver):
         raise TypeError(f"solver must be SymHALS() or SymANLS(), got {solver!r}.")
     check_callback(callback)
-    M = check_similarity(M)
+    M = read_observed(M).M
     rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     U0 = _start(M, rank, init, random_state)
     k = scale_exponent(M)

@@ -18,6 +18,7 @@ from scipy import sparse
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Evaluation, Operator
+from symrelu.problem import read_observed
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range, square_norm
 from symrelu.start import start
@@ -25,7 +26,6 @@ from symrelu.validation import (
     check_callback,
     check_integer,
     check_memory,
-    check_similarity,
     check_start,
     scale_exponent,
     scaled,
@@ -226,7 +226,7 @@ def three_block_nmd(
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     solver = ThreeBlock(momentum=momentum)
     check_callback(callback)
-    M = check_similarity(M)
+    M = read_observed(M).M
     rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
     factors = None if init is None else _check_pair(init, M.shape[0], rank, M.dtype)
     _check_room(M)

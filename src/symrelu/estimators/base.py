@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from symrelu.checkpoint import as_checkpoint
 from symrelu.decompose import decompose
+from symrelu.distances import warn_of_distances
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
+from symrelu.estimators.convergence import mark_clone, warn_of_end
 from symrelu.graphs import SelfTuningGraph, as_similarity
+from symrelu.graphs.adapters import aligned_mask
+from symrelu.graphs.edges import is_edge_table
 from symrelu.loop import Limits
+from symrelu.problem import Observed, given_diagonal
 from symrelu.progress import check_verbose
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
     check_integer,
+    check_observed,
+    check_well_formed,
     random_generator,
     reject_foreign_objects,
     reject_masked_arrays,
+    reject_text,
 )
 
 _STOPPED = (Status.INTERRUPTED, Status.CALLBACK)  # by someone: there is to be no further fit
@@ -55,36 +63,102 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _similarity(self, X: Any) -> Any:
-        """Return the similarity matrix that X is, or that is made of it."""
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        mark_clone(self, copy)
+        return copy
+
+    def _observed(self, X: Any, mask: Any | None, diagonal: str) -> Observed:
+        """Return the similarity matrix that X is, or that is made of it, zero where it is unknown."""
         check_choice("affinity", self.affinity, self._affinities)
+        check_choice("diagonal", diagonal, ("fit", "ignore"))
         for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        if self._takes_similarities(X):
-            X = self._without_names(X)
-            return validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_non_negative=True
-            )
+        reject_text(X, "X")
+        reject_masked_arrays(X, "X")
+        if not self._takes_similarities(X):
+            return Observed(*check_observed(self._graph_of(X), mask, diagonal))
+        matrix = self._matrix(X)
+        mask = aligned_mask(mask, getattr(self, "node_names_", None))
+        observed = Observed(*check_observed(matrix, mask, diagonal, name="X"))
+        warn_of_distances(given_diagonal(matrix), *observed, name="X", stacklevel=4)
+        return observed
+
+    def _graph_of(self, X: Any) -> Any:
+        """Return the graph of samples."""
         reject_foreign_objects(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._checked(X, X, reset=True, finite=True)
         self._graph = SelfTuningGraph.of(X)
         self.affinity_matrix_ = self._graph.matrix
         return self.affinity_matrix_
 
-    def _takes_similarities(self, X: Any) -> bool:
-        """Whether X is the similarity matrix itself, rather than samples."""
-        return self.affinity == "precomputed"
-
-    def _without_names(self, X: Any) -> Any:
-        """Return X as a matrix and keep the names of its nodes, where it has some."""
-        reject_masked_arrays(X, "X")
+    def _matrix(self, X: Any) -> Any:
+        """Return the square matrix that X is, of whatever values, and keep the names of its nodes."""
+        if hasattr(X, "columns") and not is_edge_table(X):
+            self._check_square(X.shape)
         matrix, names = as_similarity(X)
         if names is not None:
             self.node_names_ = names
-        if names is None or not isinstance(names[0], str) or not hasattr(X, "columns"):
-            return matrix
-        # scikit-learn reads the names of the columns off a frame. They are brought into the order of the rows.
-        return X if list(X.columns) == list(names) else X.loc[:, names]
+        named = matrix
+        if names is not None and hasattr(X, "columns") and not is_edge_table(X) and isinstance(names[0], str):
+            # scikit-learn reads the names of the columns off a frame, here in the order of the rows.
+            named = X if list(X.columns) == list(names) else X.loc[:, names]
+        matrix = self._checked(matrix, named, reset=True)
+        self._check_square(matrix.shape, matrix)
+        self._check_count(matrix.shape[0])
+        return matrix
+
+    def _check_count(self, n: int) -> None:
+        """Raise for too few items, where an estimator needs more than one."""
+
+    def _checked(self, X: Any, named: Any, *, reset: bool, finite: bool = False) -> Any:
+        """Return X as a matrix by the rules of scikit-learn, which leave the values to our own judge.
+
+        ``named`` is X as it came, perhaps with names of its columns.
+        """
+        reject_foreign_objects(X, "X")
+        if sparse.issparse(X):
+            check_well_formed(X, "X")
+        if not sparse.issparse(X) or finite:
+            X = self._as_scikit_learn_does(X, finite)
+        if not reset and X.shape[1] != self.n_features_in_:
+            self._as_scikit_learn_does(X, finite=True)  # whose checks want to hear of NaN before the shape
+        validate_data(self, named, reset=reset, skip_check_array=True)
+        return X
+
+    def _as_scikit_learn_does(self, X: Any, finite: bool) -> Any:
+        try:
+            return check_array(
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_all_finite=finite,
+                estimator=self,
+                input_name="X",
+            )
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise ValueError(f"X must hold numbers, but {error}. Convert it first, or leave it out.") from error
+
+    def _check_square(self, shape: tuple[int, ...], matrix: Any = 0.0) -> None:
+        if len(shape) != 2 or shape[0] == shape[1] or 0 in shape:
+            return
+        values = matrix.data if sparse.issparse(matrix) else matrix
+        gaps = "" if np.isfinite(values).all() else ", with NaN or infinity in it"
+        samples = (
+            f"pass {type(self).__name__}(affinity='self_tuning')"
+            if "affinity" in self.get_params(deep=False)
+            else "build a graph first: symrelu.graphs.self_tuning_graph(X)"
+        )
+        raise ValueError(
+            f"X must be square (similarities of n items with each other), got shape {tuple(shape)}{gaps}. "
+            f"For samples x features, {samples}; for a list of edges, pass symrelu.graphs.from_edges(X)."
+        )
+
+    def _takes_similarities(self, X: Any) -> bool:
+        """Whether X is the similarity matrix itself, rather than samples."""
+        return self.affinity == "precomputed"
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise for settings that would only be refused after a choice of the rank, or by nobody."""
@@ -99,34 +173,30 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             if checkpoint is not None:
                 raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
 
-    def _decompose(self, X: Any, M: Any, rank: int, **settings: Any) -> Solution:
-        """Fit a factor of M, keep what all estimators tell of it, and warn if a limit ended the fit.
+    def _decompose(self, X: Any, observed: Observed, rank: int, **settings: Any) -> None:
+        """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit.
+
+        The warning comes when all is done, at the end of ``fit``: raised as an error, it loses nothing.
 
         X is what ``fit`` got, for the callbacks.
         """
         self._check_settings(settings)
         n_init = self.n_init
         if self.warm_start and hasattr(self, "embedding_"):
-            settings["init"], n_init = self._continued(M.shape[0], rank), 1
+            settings["init"], n_init = self._continued(observed.M.shape[0], rank), 1
         told = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
         tasks = StepTasks(self, X, n_init * settings["max_iter"], told)
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
-            solution = decompose(M, rank, callback=callback, **settings)
+            solution = decompose(observed, rank, callback=callback, **settings)
         else:
-            solution = self._joined(self._several(n_init, M, rank, settings, callback), M, settings)
+            solution = self._joined(self._several(n_init, observed, rank, settings, callback), observed)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
         self._conclude(solution)
         tasks.end()
         if not solution.converged and solution.status not in self._usual_ends:
-            warnings.warn(
-                f"{type(self).__name__} stopped before convergence: {solution.status.value} "
-                f"(relative error {solution.relative_error:.3g}). {solution.status.advice}",
-                ConvergenceWarning,
-                stacklevel=4,  # past the decorator of fit
-            )
-        return solution
+            warn_of_end(self, solution, stacklevel=4)  # past the decorator of fit
 
     def _conclude(self, solution: Solution) -> None:
         """Make of the factor what else an estimator has, before it is shown to callbacks as fitted."""
@@ -141,7 +211,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return self.embedding_
 
     def _several(
-        self, n_init: int, M: Any, rank: int, settings: dict[str, Any], callback: Any | None
+        self, n_init: int, observed: Observed, rank: int, settings: dict[str, Any], callback: Any | None
     ) -> list[Solution]:
         """Return fits from several seeds; fewer if Ctrl-C or a callback ended one of them."""
         settings = dict(settings)
@@ -154,16 +224,17 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         fits = []
         n_jobs = self.n_jobs if callback is None else 1  # callbacks live in this process
         for fit in Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(decompose)(M, rank, random_state=seed, callback=callback, **settings) for seed in seeds
+            delayed(decompose)(observed, rank, random_state=seed, callback=callback, **settings)
+            for seed in seeds
         ):
             fits.append(fit)
             if fit.status in _STOPPED:
                 break
         return fits
 
-    def _joined(self, fits: list[Solution], M: Any, settings: dict[str, Any]) -> Solution:
+    def _joined(self, fits: list[Solution], observed: Observed) -> Solution:
         """Return what is made of several fits: the one of lowest objective."""
-        del M, settings  # for estimators that make something else of them
+        del observed  # for estimators that make something else of them
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
         return replace(best, status=last) if last in _STOPPED else best
 

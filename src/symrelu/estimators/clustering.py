@@ -10,6 +10,7 @@ from sklearn.base import ClusterMixin
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.graphs import as_similarity
+from symrelu.graphs.edges import is_edge_table
 from symrelu.linkage import average_linkage_of_factor
 from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
@@ -193,25 +194,32 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self : SymReLUClustering
         """
         del y
-        M = self._similarity(X)
-        n = M.shape[0]
-        if n == 1:
-            raise ValueError("X must have at least 2 items, got 1 sample: there is nothing to cluster.")
+        observed = self._observed(X, mask, self.diagonal)
+        n = observed.M.shape[0]
         check_integer("n_clusters", self.n_clusters, 1, n, note=" (the number of items)")
         rank = self._rank(n)
         settings = self.get_params(deep=False)
         for name in ("n_clusters", "n_components", "affinity"):
             del settings[name]
         settings["n_negative"] = self._n_negative(rank)
-        self._decompose(X, M, rank, mask=mask, **settings)
+        self._decompose(X, observed, rank, **settings)
         return self
 
     def _takes_similarities(self, X: Any) -> bool:
         if self.affinity != "auto":
             return super()._takes_similarities(X)
+        if is_edge_table(X):
+            return True
         matrix, _ = (X, None) if hasattr(X, "columns") else as_similarity(X)
-        shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
+        try:
+            shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
+        except ValueError as error:
+            raise ValueError("X must be a matrix, got rows of different lengths.") from error
         return len(shape) == 2 and shape[0] == shape[1]
+
+    def _check_count(self, n: int) -> None:
+        if n == 1:
+            raise ValueError("X must have at least 2 items, got 1 sample: there is nothing to cluster.")
 
     def _conclude(self, solution: Solution) -> None:
         """Cluster the items."""

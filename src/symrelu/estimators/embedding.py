@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from symrelu.checkpoint import as_checkpoint, saved_rank
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.graphs.adapters import from_torch, is_tensor
+from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
+from symrelu.problem import Observed
 from symrelu.queries import Queries
 from symrelu.selection import SETTINGS, select_rank
-from symrelu.validation import check_choice, check_integer, reject_foreign_objects
+from symrelu.validation import check_choice, check_integer, check_rows
 
 
 class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
@@ -188,11 +189,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         self : SymReLU
         """
         del y
-        M = self._similarity(X)
+        observed = self._observed(X, mask, self.diagonal)
         settings = self.get_params(deep=False)
         for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
             del settings[name]
-        self._decompose(X, M, self._rank(M, mask, settings), mask=mask, **settings)
+        self._decompose(X, observed, self._rank(observed, settings), **settings)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -276,11 +277,12 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         self.embedding_ = self.solution_.U
         return self
 
-    def _rank(self, M: Any, mask: Any | None, settings: dict[str, Any]) -> int:
+    def _rank(self, observed: Observed, settings: dict[str, Any]) -> int:
         """Return the number of columns, chosen by hidden pairs if that is asked for."""
         self.__dict__.pop("selection_", None)  # of an earlier fit
         if not isinstance(self.n_components, str):
-            return check_integer("n_components", self.n_components, 1, M.shape[0], " (the number of items)")
+            n = observed.M.shape[0]
+            return check_integer("n_components", self.n_components, 1, n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
         self._check_settings(settings)  # before the work of a choice
         if self.warm_start and hasattr(self, "embedding_"):
@@ -289,12 +291,11 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         if saved is not None:
             return saved
         # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
-        weighted = self.zero_weight != 1 and _has_zeros(M)
+        weighted = self.zero_weight != 1 and _has_zeros(observed)
         passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
         self.selection_ = select_rank(
-            M,
+            observed,
             diagonal=self.diagonal,
-            mask=mask,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             scoring="auc" if weighted else "error",
@@ -309,42 +310,44 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         """
         check_is_fitted(self)
         precomputed = not hasattr(self, "_graph")
-        reject_foreign_objects(X, "X")
+        if precomputed and hasattr(mask, "columns"):
+            mask = self._mask_in_order(mask, X)
         # scikit-learn itself compares names that are strings and came in a frame.
         if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
-            X = self._in_order(X)
-        X = validate_data(
-            self,
-            from_torch(X).matrix if is_tensor(X) else X,
-            reset=False,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_non_negative=precomputed,
-        )
+            X = self._in_order(X).to_numpy()
+        matrix = from_torch(X).matrix if is_tensor(X) else X
+        matrix = self._checked(matrix, X, reset=False, finite=not precomputed)
         if precomputed:
-            return X, mask, np.full(X.shape[0], -1)
+            M_new, unknown = check_rows(matrix, len(self.embedding_), aligned_mask(mask, None), name="X")
+            return M_new, unknown, np.full(M_new.shape[0], -1)
         if mask is not None:
             raise ValueError("mask is of similarities: it needs affinity='precomputed'.")
-        M_new, same = self._graph.rows(X)
+        M_new, same = self._graph.rows(matrix)
         if self.diagonal == "fit":
             return M_new, None, same
         known = np.flatnonzero(same >= 0)  # of these items the own entry was unknown
         unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
         return M_new, unknown, same
 
-    def _in_order(self, frame: Any) -> Any:
+    def _mask_in_order(self, mask: Any, X: Any) -> Any:
+        """Return a frame of unknown similarities as an array with the rows of X and the fitted columns."""
+        if hasattr(X, "columns") and not X.index.equals(mask.index):
+            raise ValueError("mask must have the rows of X in the same order. Pass mask.loc[X.index].")
+        return flags_of(self._in_order(mask, "mask") if hasattr(self, "node_names_") else mask)
+
+    def _in_order(self, frame: Any, name: str = "X") -> Any:
         """Return a frame with its columns in the order of the fitted items, which they must name."""
         names, columns = list(self.node_names_), list(frame.columns)
         if columns == names:
-            return frame.to_numpy()
+            return frame
         strangers = set(names) ^ set(columns)
         if strangers or len(columns) != len(names):
             example = next(iter(strangers), "one of them twice")
             raise ValueError(
-                f"X must have a column for each of the {len(names)} fitted items, got {len(columns)} columns; "
-                f"the names differ, for example in {example!r}."
+                f"{name} must have a column for each of the {len(names)} fitted items, got {len(columns)} "
+                f"columns; the names differ, for example in {example!r}."
             )
-        return frame.loc[:, names].to_numpy()
+        return frame.loc[:, names]
 
     @property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -356,6 +359,6 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         return int(self.embedding_.shape[1])
 
 
-def _has_zeros(M: Any) -> bool:
-    n = M.shape[0]
+def _has_zeros(observed: Observed) -> bool:
+    M, n = observed.M, observed.M.shape[0]
     return bool((M.nnz if issparse(M) else np.count_nonzero(M)) < n * n)

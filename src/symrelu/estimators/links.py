@@ -14,13 +14,14 @@ from symrelu.batches import batches
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.operators import as_operator
+from symrelu.problem import Observed
 from symrelu.queries import Queries, check_exclude, largest
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
+    NothingObserved,
     check_integer,
-    check_mask,
     check_number,
-    check_similarity,
+    check_observed,
     scale_exponent,
     scaled,
 )
@@ -209,26 +210,34 @@ class LinkPredictor(Queries, DecompositionEstimator):
             del settings[name]
         tau = check_number("degree_regularization", settings.pop("degree_regularization"), low_included=False)
         rank = check_integer("n_components", settings.pop("n_components"), 1)
-        B = check_similarity(self._similarity(X), "X")
+        try:
+            B, mask = self._observed(X, mask, "ignore")
+        except NothingObserved as error:
+            raise ValueError(
+                "X must have a link between two different nodes, but outside its diagonal and mask all entries "
+                "are zero: there is nothing to learn from."
+            ) from error
         n = B.shape[0]
-        if n < 2:
-            raise ValueError("X must have at least 2 nodes, since a link joins two, got n_samples = 1.")
         rank = min(rank, n)
         settings["n_negative"] = _at_most(settings["n_negative"], rank - 1)
-        mask = check_mask(mask, n)
         exponent = scale_exponent(B)
-        B = _links(scaled(B, exponent), mask)
+        B = scaled(B, exponent)
         N, root_degrees = _normalised(B, tau)
         # Before the fit, so that callbacks can ask the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
         self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
-        self._decompose(X, N, rank, mask=mask, diagonal="ignore", **settings)
+        observed = Observed(*check_observed(N, mask, "ignore"))
+        self._decompose(X, observed, rank, diagonal="ignore", **settings)
         return self
 
-    def _joined(self, fits: list[Solution], M: Any, settings: dict[str, Any]) -> Solution:
+    def _check_count(self, n: int) -> None:
+        if n < 2:
+            raise ValueError("X must have at least 2 nodes, since a link joins two, got n_samples = 1.")
+
+    def _joined(self, fits: list[Solution], observed: Observed) -> Solution:
         """Return the mean of several fits: here it is better than the one of lowest objective."""
         unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._usual_ends))
-        return replace(_mean(fits, M, settings["mask"]), status=unusual.status)
+        return replace(_mean(fits, observed), status=unusual.status)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
@@ -316,14 +325,14 @@ class LinkPredictor(Queries, DecompositionEstimator):
         return left, left * self.signature_
 
 
-def _mean(fits: list[Solution], N: Any, mask: Any | None) -> Solution:
-    """Return the mean X of several fits of N as one solution."""
+def _mean(fits: list[Solution], observed: Observed) -> Solution:
+    """Return the mean X of several fits as one solution."""
     U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
     signature = np.concatenate([fit.signature for fit in fits])
     order = np.argsort(-signature, kind="stable")  # the negative columns are the last
     U, signature = np.ascontiguousarray(U[:, order]), signature[order]
     settings = {name: getattr(fits[0], name) for name in ("alpha", "zero_weight", "diagonal")}
-    op = as_operator(check_similarity(N), signature, mask=mask, **settings)
+    op = as_operator(observed.M, signature, mask=observed.mask, **settings)
     losses = op.loss(U)
     return replace(
         fits[0],
@@ -339,26 +348,6 @@ def _mean(fits: list[Solution], N: Any, mask: Any | None) -> Solution:
 def _at_most(n_negative: Any, most: int) -> Any:
     """Return how many columns are negative, in a factor that may be too narrow for all of them."""
     return n_negative if isinstance(n_negative, str) else min(check_integer("n_negative", n_negative, 0), most)
-
-
-def _links(B: Any, mask: Any | None) -> Any:
-    """Return B without its diagonal and the entries that are unknown."""
-    n = B.shape[0]
-    left_out = sparse.eye_array(n, dtype=bool, format="csr")
-    if mask is not None:
-        left_out = sparse.csr_array(left_out + sparse.csr_array(mask))
-    if sparse.issparse(B):
-        links = sparse.csr_array(B - B.multiply(left_out))
-        links.eliminate_zeros()
-    else:
-        links = B.copy()
-        links[left_out.nonzero()] = 0
-    if not (links.nnz if sparse.issparse(links) else links.any()):
-        raise ValueError(
-            "X must have a link between two different nodes, but outside its diagonal and mask all entries are "
-            "zero: there is nothing to learn from."
-        )
-    return links
 
 
 def _normalised(B: Any, tau: float) -> tuple[Any, np.ndarray]:

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, Pairs, as_labels, comes_from, integers, similarity_of
+from symrelu.graphs.edges import (
+    USUAL_WEIGHT,
+    Labelled,
+    Pairs,
+    as_labels,
+    comes_from,
+    from_edges,
+    integers,
+    is_edge_table,
+    similarity_of,
+)
 
 
 def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
@@ -21,9 +31,10 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
     Parameters
     ----------
     data : graph, table, tensor or matrix
-        A networkx or igraph graph, an AnnData, a square pandas DataFrame, a torch tensor, or what
-        :func:`from_edges` gave. Anything else, such as an array or a scipy.sparse matrix, is passed
-        through as it is. Whether the values make a similarity matrix is judged later, by the fit.
+        A networkx or igraph graph, an AnnData, a square pandas DataFrame, a DataFrame with the columns
+        "source", "target" and perhaps "weight", a torch tensor, or what :func:`from_edges` gave. Anything else,
+        such as an array or a scipy.sparse matrix, is passed through as it is. Whether the values make a
+        similarity matrix is judged later, by the fit.
     weight : str or None, default="weight"
         Edge attribute of a graph; see :func:`from_networkx`. Other data have none.
 
@@ -34,7 +45,7 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
 
     See Also
     --------
-    from_edges : The same for a list of edges.
+    from_edges : The same for any list of edges.
 
     Examples
     --------
@@ -54,11 +65,75 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
         return from_igraph(data, weight)
     if comes_from(data, "anndata", "AnnData"):
         return from_anndata(data)
+    if is_edge_table(data):
+        return _from_edge_table(data, weight)
     if comes_from(data, "pandas", "DataFrame"):
         return from_pandas(data)
     if is_tensor(data):
         return from_torch(data)
     return Labelled(data, None)
+
+
+def aligned_mask(mask: Any, labels: np.ndarray | None) -> Any:
+    """Return a mask of unknown pairs with its rows and columns in the order of a matrix with these labels.
+
+    Parameters
+    ----------
+    mask : matrix, DataFrame, tensor or None
+        Only a DataFrame has labels of its own; any other is taken to be in the order of the matrix.
+    labels : ndarray of shape (n,), or None
+        Those of the matrix, where it has some.
+
+    Returns
+    -------
+    mask : matrix or None
+        What comes from no other library is passed through as it is.
+    """
+    if is_tensor(mask):
+        return from_torch(mask).matrix
+    if not comes_from(mask, "pandas", "DataFrame"):
+        return mask
+    own = _row_labels(mask)[1]
+    if labels is not None and own is not None:
+        rows, columns = (_order_of(axis, labels) for axis in (mask.index, mask.columns))
+        return flags_of(mask)[np.ix_(rows, columns)]
+    if own is not None and not mask.index.equals(mask.columns):
+        raise ValueError(
+            "mask has its rows and columns in different orders, and the matrix has no names to tell which is "
+            "meant. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of the matrix."
+        )
+    return flags_of(mask)
+
+
+def _order_of(axis: Any, labels: np.ndarray) -> np.ndarray:
+    """Return where the labels are along an axis of a mask, which must hold them all."""
+    if _is_default(axis):
+        return np.arange(len(axis))
+    order = axis.get_indexer(labels) if axis.is_unique else np.array([-1])
+    if len(axis) != len(labels) or (order < 0).any():
+        strange = sorted(map(repr, set(axis) ^ set(labels)))
+        raise ValueError(
+            "mask must have the names of the matrix, each once; they differ, "
+            f"for example in {strange[0] if strange else 'one that is there twice'}. "
+            "Pass mask.to_numpy() if it is in the same order."
+        )
+    return np.asarray(order)
+
+
+def flags_of(mask: Any) -> np.ndarray:
+    """Return the values of a DataFrame of bools; any other stay what they are, to be refused."""
+    boolean = all(dtype.kind == "b" for dtype in mask.dtypes)
+    return np.asarray(mask.to_numpy(dtype=bool) if boolean else mask.to_numpy())
+
+
+def _from_edge_table(table: Any, weight: str | None) -> Labelled:
+    further = [column for column in table.columns if column not in ("source", "target", USUAL_WEIGHT, weight)]
+    if further:
+        raise ValueError(
+            'A table with the columns "source" and "target" is read as a list of edges, but this one also has '
+            f"{further}. Pass symrelu.graphs.from_edges(frame) if its rows are edges, or rename the columns."
+        )
+    return from_edges(table, weight=weight)
 
 
 def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:

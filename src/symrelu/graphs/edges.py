@@ -219,6 +219,12 @@ def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list
     return sources, targets, weights
 
 
+def is_edge_table(data: Any) -> bool:
+    """Return whether data is a DataFrame with columns "source" and "target": a row for each edge."""
+    ends = {"source", "target"}
+    return comes_from(data, "pandas", "DataFrame") and ends <= set(data.columns) and not ends <= set(data.index)
+
+
 def _table_columns(table: Any, source: Any, target: Any, weight: Any) -> list[Any]:
     weighted = weight is not None and (weight != USUAL_WEIGHT or weight in table.columns)
     wanted = {"source": source, "target": target} | ({"weight": weight} if weighted else {})

@@ -1,0 +1,135 @@
+"""Does a matrix hold distances, where similarities were meant?
+
+Two properties together tell. Distances, or at least their square roots (of cosine, correlation and squared
+Euclidean distances), obey the triangle inequality; but so does every matrix of nearly equal entries. And where
+D(i, j) is small, i and j are near to the same others, while a similarity is large there. So with the effects of
+single items taken out, R(i, j) = M(i, j) - a(i) - a(j), the sum of R(i, j) R(j, k) R(k, i) over all triples is
+negative for distances and positive for similarities, whatever the width of the kernel; for random and for equal
+weights it is near zero.
+
+What cannot be told apart: weights that are larger between groups than within, and otherwise nearly equal.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+_SAMPLE = 64  # items whose triples are looked at
+_FEWEST = 5  # items: among fewer, a triple says little
+_ROUNDING = 1e-6
+_CERTAIN = -4.0  # standard deviations of the sum of triples for independent numbers; among these, -2.6 was seen
+_LIKELY = -1.2  # enough where the triangle inequality holds for entries that differ
+_SPREAD = 4.0  # largest over smallest entry: from 2 on, the inequality may fail
+_DUPLICATES = 0.05  # part of the pairs that may be zero: equal items. A complete bipartite graph has half
+
+
+def warn_of_distances(
+    diagonal: np.ndarray, M: Any, mask: Any | None, *, name: str = "M", stacklevel: int = 2
+) -> None:
+    """Warn if a checked M looks like distances, and say how to make similarities of them.
+
+    Parameters
+    ----------
+    diagonal : ndarray of shape (n,)
+        That of M as it was given, since an ignored one is taken out.
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n), or None
+    name : str, default="M"
+        What the message calls M.
+    stacklevel : int, default=2
+        As for ``warnings.warn``, seen from the caller.
+    """
+    if mask is not None:
+        diagonal = diagonal[~np.asarray(mask.diagonal(), dtype=bool)]
+    if diagonal.any() or not looks_like_distances(M, mask):
+        return
+    warnings.warn(
+        f"{name} looks like a matrix of distances: its diagonal is zero, the rest positive, the triangle "
+        f"inequality holds, and items with a small entry are near to the same others. Similarities are needed, "
+        f"large for items that are near: pass numpy.exp(-({name} / numpy.median({name})) ** 2), or a graph of "
+        "the samples, symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning.",
+        UserWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def looks_like_distances(M: Any, mask: Any | None = None) -> bool:
+    """Return whether the known entries off the diagonal of M behave as distances do.
+
+    Few of them may be zero, none if M is sparse: then one look at the number of entries is enough for most.
+
+    Parameters
+    ----------
+    M : csr_array or ndarray of shape (n, n)
+        Symmetric, nonnegative and finite; zero where it is unknown.
+    mask : csr_array or ndarray of bool of shape (n, n), optional
+        True where M is unknown.
+
+    Returns
+    -------
+    distances : bool
+    """
+    n = M.shape[0]
+    if n < _FEWEST or (sparse.issparse(M) and _zeros(M, mask) > 0):
+        return False
+    items = np.random.default_rng(0).permutation(n)[:_SAMPLE]
+    known = ~np.eye(len(items), dtype=bool)
+    if mask is not None:
+        known &= ~_block(mask, items)
+    D = _block(M, items).astype(np.float64)
+    if not D[known].any() or _too_many(int(np.count_nonzero(D[known] == 0)), len(items)):
+        return False
+    D /= D[known].max()
+    triples = _sum_over_triples(D, known)
+    if triples > _LIKELY:
+        return False
+    differing = D[known].min() * _SPREAD <= 1
+    certain = triples <= _CERTAIN and _obeys_triangles(np.sqrt(D), known)
+    likely = differing and _obeys_triangles(D, known)
+    return (certain or likely) and not _too_many(_zeros(M, mask), n)
+
+
+def _too_many(zeros: int, n: int) -> bool:
+    return zeros > _DUPLICATES * n * (n - 1)
+
+
+def _zeros(M: Any, mask: Any | None) -> int:
+    """Return how many known entries off the diagonal are zero."""
+    n = M.shape[0]
+    return n * (n - 1) - _off_diagonal(M) - (0 if mask is None else _off_diagonal(mask))
+
+
+def _off_diagonal(matrix: Any) -> int:
+    """Return how many entries off the diagonal are not zero."""
+    count = matrix.nnz if sparse.issparse(matrix) else np.count_nonzero(matrix)
+    return int(count - np.count_nonzero(matrix.diagonal()))
+
+
+def _block(matrix: Any, items: np.ndarray) -> np.ndarray:
+    block = matrix[items][:, items]
+    return np.asarray(block.toarray() if sparse.issparse(block) else block)
+
+
+def _obeys_triangles(D: np.ndarray, known: np.ndarray) -> bool:
+    """Whether D(i, j) <= D(i, k) + D(k, j) wherever all three are known."""
+    D = np.where(known, D, np.nan)  # compares as false
+    return not any(((row[:, None] + row) * (1 + _ROUNDING) < D).any() for row in D)
+
+
+def _sum_over_triples(D: np.ndarray, known: np.ndarray) -> float:
+    """Return the sum over triples of the module's docstring, in standard deviations."""
+    counts = known.sum(axis=1)
+    D = np.where(known, D, 0.0)
+    mean = D.sum() / counts.sum()
+    effects = (D.sum(axis=1) - counts * mean) / np.maximum(counts - 1, 1)
+    R = np.where(known, D - effects[:, None] - effects - mean, 0.0)
+    square = float(np.sum(R**2)) / counts.sum()
+    triples = float(np.sum((known.astype(float) @ known) * known))
+    if math.sqrt(square) <= _ROUNDING or triples == 0:
+        return 0.0
+    return float(np.sum((R @ R) * R)) / (square**1.5 * math.sqrt(6 * triples))
