@@ -1005,6 +1005,9 @@ def test_foreign_objects_are_not_taken_apart():
     for call in (lambda M: decompose(M, 2), select_rank, lambda M: metrics.relative_error(M, [[1.0]])):
         with pytest.raises(TypeError, match=r"M must be an array, .*as_similarity reads, got Slow"):
             call(Slow())
+    for model in (SymReLU(2), SymReLU(2, affinity="self_tuning")):
+        with pytest.raises(TypeError, match=r"X must be an array, .*as_similarity reads, got Slow"):
+            model.fit(Slow())
     adata = anndata_graph()
     solution = decompose(adata, 2, random_state=0, max_iter=5)
     with pytest.raises(TypeError, match=r"got an AnnData. Pass symrelu.graphs.from_anndata\(adata\).matrix"):

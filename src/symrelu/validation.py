@@ -234,6 +234,12 @@ def reject_foreign_objects(M: Any, name: str = "M") -> None:
             "Pass symrelu.graphs.from_anndata(adata).matrix for its graph, or an array such as adata.X."
         )
     reject_masked_arrays(M, name)
+    foreign = hasattr(M, "__getitem__") and not isinstance(M, Sequence) and not sparse.issparse(M)
+    if foreign and not any(hasattr(M, way) for way in _WAYS_TO_AN_ARRAY):
+        raise TypeError(  # NumPy would ask such an object for its items one by one, which may take for ever
+            f"{name} must be an array, a scipy.sparse matrix, or data that symrelu.graphs.as_similarity reads, "
+            f"got {type(M).__name__}."
+        )
 
 
 def reject_text(M: Any, name: str) -> None:
@@ -329,12 +335,6 @@ def _without_stored_zeros(csr: Any) -> Any:
 
 
 def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
-    foreign = hasattr(M, "__getitem__") and not isinstance(M, Sequence)
-    if foreign and not any(hasattr(M, way) for way in _WAYS_TO_AN_ARRAY):
-        raise TypeError(  # NumPy would ask such an object for its items one by one, which may take for ever
-            f"{name} must be an array, a scipy.sparse matrix, or data that symrelu.graphs.as_similarity reads, "
-            f"got {type(M).__name__}."
-        )
     try:
         array = np.asarray(M)
     except ValueError as error:
