@@ -132,7 +132,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     """
 
     _affinities = ("auto", "precomputed", "self_tuning")
-    _usual_ends = (Status.MAX_ITER,)
+    _usual_ends = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
         self,

@@ -144,7 +144,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
     True
     """
 
-    _usual_ends = (Status.MAX_ITER,)
+    _usual_ends = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
         self,
