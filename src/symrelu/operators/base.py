@@ -155,8 +155,7 @@ class Operator(ABC):
         """
         indptr, indices = self.support
         right = np.ascontiguousarray(right.transpose(0, 2, 1))
-        # A ridge that is definite in its own precision may be singular to a factorisation in that precision.
-        inverse = np.linalg.inv(ridge.astype(np.float64, copy=False)).astype(ridge.dtype, copy=False)
+        inverse = np.linalg.inv(ridge)
         T, Z = V @ inverse, right @ inverse
         solution = np.empty_like(right)
         sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE

@@ -31,7 +31,7 @@ from symrelu.solvers.line_search import cubic_minimum, majoriser
 _SUFFICIENT = 1e-4  # Armijo's constant
 _LEAST_CURVATURE = 1e-8  # <s, y> below this part of |s||y| says nothing
 _NEGLIGIBLE = 1e-10  # of the curvature: keeps the systems definite
-_ROUNDING = 10  # times rank and eps: the part of the curvature that rounding may add or take away
+_ROUNDING = 10  # times rank and eps: of the curvature, what rounding may take away
 _FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3
 _RELAX, _TIGHTEN = 0.5, 4.0
 _ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
@@ -177,20 +177,14 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     rank = V.shape[1]
     entries = op.support[1].shape[0]
     alike = entries * rank > _ENTRIES_WORTH * op.n**2
-    share = (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2 if not alike else 1.0
+    share = 1.0 if alike else (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
     size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
     left_out = 2 * math.sqrt(2 * state.latent_loss / op.n)
-    negligible = max(_NEGLIGIBLE, _ROUNDING * (1 + share) * rank * float(op.xp.finfo(V.dtype).eps))
-    small = (op.alpha / 2 + left_out + negligible * size) * op.xp.eye(rank, dtype=V.dtype)
-    ridge = share * gram + small
+    rounding = _ROUNDING * rank * float(op.xp.finfo(V.dtype).eps) * (1 + share) * size
+    small = max(op.alpha / 2 + left_out + _NEGLIGIBLE * size, rounding)
+    ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype)
     if alike:
-        half = _solve(op, ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
+        half = op.xp.linalg.solve(ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
         return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))
     half = op.solve_rows(V, ridge, op.xp.stack(arrays, axis=2)) / 2
     return tuple(half[:, :, k] for k in range(len(arrays)))
-
-
-def _solve(op: Operator, A: Any, B: Any) -> Any:
-    """Solve A X = B in float64: a factorisation in float32 may meet a pivot of zero."""
-    X = op.xp.linalg.solve(*(op.xp.asarray(array, dtype=op.xp.float64) for array in (A, B)))
-    return op.xp.asarray(X, dtype=B.dtype)
