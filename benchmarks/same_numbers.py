@@ -23,13 +23,7 @@ from typing import Any
 import numpy as np
 
 # Case -> why its numbers are no longer those of 324cf23.
-_RIDGE = "the systems of LBFGS have a ridge that float32 can tell from zero"
-CHANGED_ON_PURPOSE = {
-    "dense, float32": _RIDGE,
-    "sparse, float32": _RIDGE,
-    "reference, float32": _RIDGE,
-    "huge, float32": _RIDGE,
-}
+CHANGED_ON_PURPOSE: dict[str, str] = {}
 
 Numbers = dict[str, Any]
 
