@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ortho_group
 
-from symrelu import decompose
+from symrelu import LinkPredictor, decompose
 from symrelu.baselines import three_block_nmd
 from symrelu.canonical import canonical_factor
 from symrelu.datasets import make_relu_gram
@@ -82,6 +82,58 @@ def test_a_vanished_column_stays_zero():
     canonical = canonical_factor(U, np.ones(3))
     assert_allclose(canonical @ canonical.T, U @ U.T, atol=1e-12)
     assert_allclose(canonical[:, 2], 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("exponent", [-530, -400, -3, 200, 511])
+def test_the_unit_does_not_matter(exponent):
+    """Issue 11.5: U of about 1e154, whose squares leave the range, and of 1e-160."""
+    U = np.random.default_rng(0).standard_normal((10, 4)) / 100
+    signature = np.array([1, 1, -1, -1.0])
+    expected = canonical_factor(U, signature)
+    assert_array_equal(canonical_factor(np.ldexp(U, exponent), signature), np.ldexp(expected, exponent))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e200, 1e306])
+def test_solutions_of_any_unit(scale, alpha):
+    """Issue 11.5: the change of the objective was a difference of infinities."""
+    M, _ = make_relu_gram(20, 3, random_state=0)
+    solution = decompose(M * scale, 3, alpha=alpha * scale, random_state=0, max_iter=20)
+    canonical = solution.canonicalize()
+    assert np.isfinite(canonical.U).all()
+    model = (canonical.U / np.sqrt(scale)) @ (canonical.U / np.sqrt(scale)).T
+    before = (solution.U / np.sqrt(scale)) @ (solution.U / np.sqrt(scale)).T
+    assert_allclose(model, before, atol=1e-9 * np.linalg.norm(before))
+    assert not np.isnan(canonical.objective)
+    assert canonical.objective <= solution.objective * (1 + 1e-12)
+
+
+@given(st.integers(0, 1000), st.integers(1, 4), st.integers(0, 6), st.integers(0, 6))
+def test_more_columns_than_rows(seed, n, n_positive, n_negative):
+    """Issue 11.8: zeros stand where X has too few eigenvalues of a sign."""
+    signature = np.repeat([1.0, -1.0], [n_positive + 1, n_negative])
+    U = np.random.default_rng(seed).standard_normal((n, len(signature)))
+    canonical = canonical_factor(U, signature)
+    X = (U * signature) @ U.T
+    assert canonical.shape == U.shape
+    assert_allclose((canonical * signature) @ canonical.T, X, atol=1e-12 * np.linalg.norm(U) ** 2)
+    assert np.count_nonzero(np.linalg.norm(canonical, axis=0) > 1e-6) <= n
+    for sign in (1, -1):
+        sizes = np.linalg.norm(canonical[:, signature == sign], axis=0)
+        assert (np.diff(sizes) <= 1e-12).all()
+
+
+def test_the_joined_factor_of_many_restarts():
+    """Issue 11.8, as it was reported: restarts times rank exceed n."""
+    A = np.zeros((6, 6))
+    A[[0, 1, 2, 3, 4, 0, 1], [1, 2, 3, 4, 5, 2, 3]] = 1
+    solution = LinkPredictor(random_state=0).fit(A + A.T).solution_
+    assert solution.rank > 6
+    canonical = solution.canonicalize()
+    assert canonical.U.shape == solution.U.shape
+    assert_allclose(
+        canonical.score_pairs(*np.triu_indices(6, 1)), solution.score_pairs(*np.triu_indices(6, 1)), atol=1e-9
+    )
 
 
 def test_two_factors_have_none():

@@ -22,13 +22,14 @@ def canonical_factor(U: np.ndarray, signature: np.ndarray) -> np.ndarray:
         The columns of each sign by falling size, the entry of largest magnitude of each positive. A column of
         zeros stands where X has too few eigenvalues of that sign.
     """
-    Q, R = np.linalg.qr(U.astype(np.float64))
+    exponent = np.frexp(np.abs(U).max(initial=0.0))[1]  # a power of two, so that no square leaves the range
+    Q, R = np.linalg.qr(np.ldexp(U.astype(np.float64), -exponent))
     values, vectors = np.linalg.eigh((R * signature) @ R.T)
-    positive = signature > 0
-    chosen = np.empty(len(signature), np.int64)
-    chosen[positive] = np.argsort(-values)[: positive.sum()]
-    chosen[~positive] = np.argsort(values)[: (~positive).sum()]
-    columns = Q @ vectors[:, chosen]
-    largest = np.argmax(np.abs(columns), axis=0)
-    signs = np.where(columns[largest, np.arange(len(chosen))] < 0, -1.0, 1.0)
-    return (columns * signs * np.sqrt(np.maximum(values[chosen] * signature, 0))).astype(U.dtype)
+    canonical = np.zeros(U.shape)
+    for sign in (1.0, -1.0):
+        columns = np.flatnonzero(signature == sign)
+        chosen = np.argsort(-sign * values)[: len(columns)]  # fewer, where U has more columns than rows
+        sizes = np.sqrt(np.maximum(sign * values[chosen], 0))
+        canonical[:, columns[: len(chosen)]] = Q @ vectors[:, chosen] * sizes
+    largest = np.take_along_axis(canonical, np.abs(canonical).argmax(axis=0)[None], axis=0)
+    return np.ldexp(np.where(largest < 0, -canonical, canonical), exponent).astype(U.dtype)

@@ -292,8 +292,11 @@ class Solution(Queries):
         """
         self._require_one_factor("canonicalize")
         U = canonical_factor(self.U, self.signature)
-        change = float(np.sum(U.astype(np.float64) ** 2) - np.sum(self.U.astype(np.float64) ** 2))
-        return replace(self, U=U, objective=self.objective + self.alpha / 2 * change)
+        if self.alpha == 0 or not np.isfinite(self.objective):
+            return replace(self, U=U)
+        root = np.sqrt(self.alpha / 2)  # within the objective: its square is finite
+        before, after = (np.sum((root * A.astype(np.float64)) ** 2) for A in (self.U, U))
+        return replace(self, U=U, objective=float(self.objective + (after - before)))
 
     def _require_relu_model(self, wish: str) -> None:
         self._require_one_factor(wish)
