@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import lsq_linear, minimize, nnls
 from threadpoolctl import threadpool_limits
 
 from symrelu import Solution, decompose
@@ -58,6 +58,99 @@ def test_optimality_of_any_row(problem, seed):
     assert_optimal(problem, U, transformed(problem, U))
 
 
+def lowest_cost(m, unknown, V, alpha, zero_weight):
+    """The lowest cost by bounded least squares: to the product x of a zero any s >= 0 may be added."""
+    m, V = m[~unknown], V[~unknown]
+    weights = np.where(m > 0, 1, np.sqrt(zero_weight))
+    A = np.vstack([V * weights[:, None], np.sqrt(alpha / 2) * np.eye(V.shape[1])])
+    sizes = np.linalg.norm(A, axis=0)
+    A = A / np.where(sizes > 0, sizes, 1)
+    slack = np.eye(len(A), len(m))[:, m == 0]
+    free = np.full(A.shape[1], -np.inf)
+    lower = np.append(free, np.zeros(slack.shape[1]))
+    target = np.append(m, np.zeros(V.shape[1]))
+    return lsq_linear(
+        np.hstack([A, slack]), target, (lower, np.inf), method="bvls", tol=1e-15, max_iter=1000
+    ).cost
+
+
+@st.composite
+def uneven_factors(draw, problem, ratio=6):
+    """Draw a factor whose columns (and rows) differ in size by many orders, and may be dependent."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    U = rng.standard_normal((problem.n, problem.rank))
+    if problem.rank > 1 and draw(st.booleans()):
+        U[:, 0] = U[:, 1:] @ rng.standard_normal(problem.rank - 1)
+    if draw(st.booleans()):
+        U *= rng.random(U.shape) < 0.5
+    U *= 10.0 ** rng.uniform(-draw(st.sampled_from([0, ratio / 2])), 0, (problem.n, 1))
+    return U * 10.0 ** rng.uniform(-ratio, 0, problem.rank)
+
+
+@settings(max_examples=120)
+@given(problems(), st.data())
+def test_the_minimum_whatever_the_sizes_of_columns_and_rows(problem, data):
+    """Issue 11.2: a ridge next to the mean curvature swallowed the small columns."""
+    U = data.draw(uneven_factors(problem))
+    V = U * problem.signature
+    settings = (V, problem.alpha, problem.zero_weight)
+    U_new = transformed(problem, U)
+    for k, (m, unknown) in enumerate(zip(problem.M, problem.unknown, strict=True)):
+        square = np.sum(m[~unknown] ** 2)
+        value, gradient = cost(U_new[k], m, unknown, *settings)
+        assert value <= lowest_cost(m, unknown, *settings) + 1e-8 * square
+        # By each column in its own unit, the root of the curvature along it.
+        units = np.sqrt(np.sum(V**2, axis=0) + problem.alpha / 2)
+        assert (np.abs(gradient) <= 1e-8 * units * np.sqrt(square)).all()
+        mask = problem.unknown[k : k + 1]
+        alone = transform_rows(
+            problem.M[k : k + 1],
+            U,
+            problem.signature,
+            alpha=problem.alpha,
+            zero_weight=problem.zero_weight,
+            mask=mask,
+        )
+        assert_allclose(alone[0], U_new[k], rtol=0, atol=1e-6 * np.abs(U_new[k]).max())
+
+
+@given(problems(), st.data())
+def test_the_shortest_minimum_whatever_the_sizes_of_columns(problem, data):
+    """u is a sum of multiples of the items that hold it, less multiples of the walls it presses against."""
+    U = data.draw(uneven_factors(problem))
+    V = U * problem.signature
+    U_new = transformed(problem, U, alpha=0.0)
+    for m, unknown, u in zip(problem.M, problem.unknown, U_new, strict=True):
+        x = V @ u
+        near = 1e-7 * np.abs(x[(m > 0) & ~unknown]).max(initial=0.0)
+        held = V[((m > 0) | (x > near)) & ~unknown]
+        walls = V[(m == 0) & (np.abs(x) <= near) & ~unknown]
+        parts = np.vstack([held, -held, -walls])
+        parts = parts[parts.any(axis=1)].T
+        parts = parts / np.linalg.norm(parts, axis=0)
+        rest = parts @ nnls(parts, u)[0] - u if parts.size else u
+        assert np.linalg.norm(rest) <= 1e-6 * np.linalg.norm(u)
+
+
+def test_a_small_column_is_not_swallowed():
+    """Issue 11.2, as it was reported."""
+    solution = decompose(np.diag([1, 1e-10]), 2, init=np.diag([1, 1e-5]))
+    assert solution.score(np.ones((1, 2))) == pytest.approx(1, abs=1e-12)
+    assert_allclose(solution.transform(np.ones((1, 2))), [[1, 1e5]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-10, 1e-100, 1e-250])
+def test_a_small_item_among_hidden_large_ones(size):
+    """One similarity fixes each column, one of a small item; the large one of its direction is hidden."""
+    U = np.array([[1.0, 0.0], [0.0, size]])
+    assert_allclose(transform_rows(np.array([[2.0, 3.0]]), U, np.ones(2)), [[2, 3 / size]], rtol=1e-12)
+    if size >= 1e-6:
+        U = np.vstack([U, [0.0, 1.0]])
+        hidden = np.array([[False, False, True]])
+        rows = transform_rows(np.array([[2.0, 3.0, 0]]), U, np.ones(2), mask=hidden)
+        assert_allclose(rows, [[2, 3 / size]], rtol=1e-6)
+
+
 @given(problems(), st.integers(0, 9))
 def test_dense_is_sparse_and_rows_are_independent(problem, seed):
     U = factor(problem, seed)
@@ -100,6 +193,55 @@ def test_rows_have_scales_of_their_own():
     M, s = PROBLEMS["signed"].M, PROBLEMS["signed"].signature
     scales = 4.0 ** np.arange(-200, 100, 10)[:, None]
     assert_allclose(transform_rows(M * scales, U, s) / scales, transform_rows(M, U, s), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_subnormal_similarities(masked):
+    """Issue 11.5: the code of an unknown similarity left the range when its row was brought to order one."""
+    M = np.array([[3.0, 0, 1, 7], [0, 2, 0, 5]])
+    U = factor(PROBLEMS["signed"])[:4]
+    mask = np.array([[False, False, False, True], [True, False, False, False]]) if masked else None
+    signature = PROBLEMS["signed"].signature
+    expected = transform_rows(M, U, signature, mask=mask)
+    tiny, small = M * 2.0**-1074, U * 2.0**-537
+    assert_array_equal(tiny * 2.0**1000 * 2.0**74, M)
+    assert_array_equal(transform_rows(tiny, small, signature, mask=mask), expected * 2.0**-537)
+    share = explained_squares(M, expected, U * signature, mask)
+    assert explained_squares(tiny, expected * 2.0**-537, small * signature, mask) == pytest.approx(
+        share, rel=1e-12
+    )
+    # Against a factor of order one the rows themselves are subnormal: they can only be near.
+    rows = transform_rows(tiny, U, signature, mask=mask)
+    assert_allclose(rows, expected * 2.0**-1074, rtol=0, atol=2.0**-1074)
+    assert -1 < explained_squares(tiny, rows, U * signature, mask) <= 1
+
+
+def test_a_hidden_similarity_has_no_size():
+    """The score took its unit from what the mask hides."""
+    U, mask = np.eye(3), np.array([[False, False, True]])
+    M = np.array([[1e-200, 2e-200, 1e300]])
+    assert_allclose(transform_rows(M, U, np.ones(3), mask=mask), [[1e-200, 2e-200, 0]], rtol=1e-12)
+    assert explained_squares(M, np.array([[1e-200, 0, 0]]), U, mask) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_beyond_the_range_are_refused(dtype):
+    U = np.full((3, 1), np.finfo(dtype).tiny, dtype)
+    M = np.array([[0, 0, 1e-30], [0, 1e10, 0]], dtype)
+    message = f"must be within the range of {np.dtype(dtype)}, but row 1 is not: its similarities are too large"
+    with pytest.raises(ValueError, match=message):
+        transform_rows(M, U, np.ones(1))
+    assert np.isfinite(transform_rows(M[:1], U, np.ones(1))).all()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-100, 1e-10, 1.0])
+def test_a_penalty_far_above_the_factor(size):
+    """Where alpha is all that matters, u = 2 / alpha times the sum of m_j v_j; 1e-200 used to overflow."""
+    U = np.random.default_rng(0).standard_normal((6, 3)) * size
+    m = np.array([[1.0, 0, 2, 0, 3, 0]])
+    signature = np.array([1.0, 1, -1])
+    expected = 2 / 1e30 * m @ (U * signature)
+    assert_allclose(transform_rows(m, U, signature, alpha=1e30), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e170, 1e200])

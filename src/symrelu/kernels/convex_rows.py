@@ -16,6 +16,7 @@ from symrelu.kernels.jit import compiled
 
 _MOST_TRIALS = 100
 _ENOUGH = 0.01  # a search along a line ends when the slope has fallen to this part
+_LONGEST = 100.0  # step: along a direction without curvature, rounding decides
 
 
 @compiled
@@ -37,11 +38,11 @@ def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[n
 
 @compiled
 def move_rows(  # type: ignore[no-untyped-def]
-    X, Z, coded, zero_weight, slopes, ridge_slopes, ridge_curvatures, steps
+    X, Z, coded, zero_weight, slopes, penalty_slopes, penalty_curvatures, steps
 ):
     """Move each row of X along its row of Z to where the cost is lowest. Write how far into ``steps``.
 
-    The cost that is not in the products (the ridges) adds ``ridge_slopes + t ridge_curvatures`` to the
+    The cost that is not in the products (the penalty) adds ``penalty_slopes + t penalty_curvatures`` to the
     derivative by the length t of the step; ``slopes`` has the whole derivative at t = 0. It rises along t and
     is piecewise linear: Newton's method from t = 1 comes to its zero, kept in an interval that must hold it.
     """
@@ -49,8 +50,8 @@ def move_rows(  # type: ignore[no-untyped-def]
         low, high = 0.0, np.inf
         t = 1.0
         for _ in range(_MOST_TRIALS):
-            slope = ridge_slopes[i] + t * ridge_curvatures[i]
-            curvature = ridge_curvatures[i]
+            slope = penalty_slopes[i] + t * penalty_curvatures[i]
+            curvature = penalty_curvatures[i]
             for j in range(X.shape[1]):
                 z, m = Z[i, j], coded[i, j]
                 x = X[i, j] + t * z
@@ -67,6 +68,7 @@ def move_rows(  # type: ignore[no-untyped-def]
             following = t - slope / curvature
             if not low < following < high:
                 following = (low + high) / 2 if high < np.inf else 2 * t
+            following = min(following, _LONGEST)
             if following == t:
                 break
             t = following
