@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 # Case -> why its numbers are no longer those of 324cf23.
-CHANGED_ON_PURPOSE: dict[str, str] = {}
+_ROWS = "new rows are the minimum of their problem, where a ridge used to bend them"
+CHANGED_ON_PURPOSE = {"SymReLU": _ROWS, "SymReLU, three starts": _ROWS, "SymReLU on samples": _ROWS}
 
 Numbers = dict[str, Any]
 
