@@ -1,4 +1,4 @@
-"""Fits that survive: the whole state of a fit in one file, written aside, read without trust.
+"""Fits that survive: the whole state of a fit in one file, written atomically, validated on load.
 
 The file is an npz archive of plain arrays and one line of JSON. Nothing in it is unpickled or executed, and
 everything is checked against the fit that wants to go on from it.
@@ -167,9 +167,13 @@ class CheckpointFile:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise ValueError(
-                f"The fit cannot go on from the checkpoint {self.path}: {reason}. "
+            advice = (
                 "Delete the file to start anew, or name another one."
+                if _is_checkpoint(self.path)
+                else "Name another file. If this one was a checkpoint, delete it to start anew."
+            )
+            raise ValueError(
+                f"The fit cannot go on from the checkpoint {self.path}: {reason}. {advice}"
             ) from error
 
     def is_due(self) -> bool:
@@ -308,6 +312,14 @@ def _header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if not isinstance(header["identity"], dict):
         raise ValueError("it does not say of which fit it is")
     return header
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """Whether a file says that it is one of ours, of whatever version and fit."""
+    try:
+        return read_header(read_npz(path, "checkpoint"), "checkpoint").get("format") == FORMAT
+    except Exception:  # a file can be damaged in any way
+        return False
 
 
 def _check_version(written_by: Any) -> None:

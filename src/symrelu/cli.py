@@ -78,7 +78,7 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]  # of which it needs no more
             app()
-    except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
         errors.print(_sentence("Error:", str(error), style="bold red"), soft_wrap=True)
         sys.exit(2)
 
@@ -231,7 +231,8 @@ def fit(
     if hidden is not None and not interrupted:
         with _progress(f"{file.name}, pairs hidden", max_iter) as callback:
             judgement, interrupted = _judge(fitted, M, hidden, unknown, callback)
-    console.print(_summary(solution, M, judgement, output, plot))
+    numbers_per_pair = metrics.parameters_per_pair(M, solution.rank, diagonal=diagonal, mask=unknown)
+    console.print(_summary(solution, numbers_per_pair, judgement, output, plot))
     if interrupted:
         raise typer.Exit(_INTERRUPTED_CODE)
 
@@ -329,14 +330,16 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _summary(solution: Solution, M: Any, judgement: str, output: Path, plot: Path | None) -> Table:
+def _summary(
+    solution: Solution, numbers_per_pair: float, judgement: str, output: Path, plot: Path | None
+) -> Table:
     table = Table(show_header=False, box=None)
     table.add_column()
     table.add_column(overflow="fold")
     n_negative = solution.n_negative
     negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
     table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}")
-    table.add_row("numbers per pair", f"{metrics.parameters_per_pair(M, solution.rank):.3g}")
+    table.add_row("numbers per pair", f"{numbers_per_pair:.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
     if n_negative or judgement != _NOT_JUDGED:

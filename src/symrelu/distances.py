@@ -13,7 +13,6 @@ What cannot be told apart: weights that are larger between groups than within, a
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,8 @@ _SPREAD = 4.0  # largest over smallest entry: from 2 on, the inequality may fail
 _DUPLICATES = 0.05  # part of the pairs that may be zero: equal items. A complete bipartite graph has half
 
 
-def warn_of_distances(
-    diagonal: np.ndarray, M: Any, mask: Any | None, *, name: str = "M", stacklevel: int = 2
-) -> None:
-    """Warn if a checked M looks like distances, and say how to make similarities of them.
+def advice_on_distances(diagonal: np.ndarray, M: Any, mask: Any | None, name: str = "M") -> str | None:
+    """Return how to make similarities of a checked M if it looks like distances, else None.
 
     Parameters
     ----------
@@ -40,21 +37,22 @@ def warn_of_distances(
     M : csr_array or ndarray of shape (n, n)
     mask : csr_array or ndarray of bool of shape (n, n), or None
     name : str, default="M"
-        What the message calls M.
-    stacklevel : int, default=2
-        As for ``warnings.warn``, seen from the caller.
+        What the advice calls M.
+
+    Returns
+    -------
+    advice : str or None
     """
     if mask is not None:
         diagonal = diagonal[~np.asarray(mask.diagonal(), dtype=bool)]
-    if diagonal.any() or not looks_like_distances(M, mask):
-        return
-    warnings.warn(
-        f"{name} looks like a matrix of distances: its diagonal is zero, the rest positive, the triangle "
-        f"inequality holds, and items with a small entry are near to the same others. Similarities are needed, "
-        f"large for items that are near: pass numpy.exp(-({name} / numpy.median({name})) ** 2), or a graph of "
-        "the samples, symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning.",
-        UserWarning,
-        stacklevel=stacklevel + 1,
+    if not diagonal.max(initial=0.0) <= _ROUNDING * float(M.max()) or not looks_like_distances(M, mask):
+        return None
+    D = f"{name}.toarray()" if sparse.issparse(M) else name
+    return (
+        f"{name} looks like a matrix of distances: its diagonal is zero, nearly all else positive, and items "
+        "with a small entry are near to the same others. Similarities are needed, large for items that are "
+        f"near: pass numpy.exp(-({D} / numpy.median({D})) ** 2), or a graph of the samples, "
+        "symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning."
     )
 
 
@@ -75,7 +73,7 @@ def looks_like_distances(M: Any, mask: Any | None = None) -> bool:
     distances : bool
     """
     n = M.shape[0]
-    if n < _FEWEST or (sparse.issparse(M) and _zeros(M, mask) > 0):
+    if n < _FEWEST or (sparse.issparse(M) and observed_zeros(M, mask) > 0):
         return False
     items = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     known = ~np.eye(len(items), dtype=bool)
@@ -91,15 +89,26 @@ def looks_like_distances(M: Any, mask: Any | None = None) -> bool:
     differing = D[known].min() * _SPREAD <= 1
     certain = triples <= _CERTAIN and _obeys_triangles(np.sqrt(D), known)
     likely = differing and _obeys_triangles(D, known)
-    return (certain or likely) and not _too_many(_zeros(M, mask), n)
+    return (certain or likely) and not _too_many(observed_zeros(M, mask), n)
 
 
 def _too_many(zeros: int, n: int) -> bool:
     return zeros > _DUPLICATES * n * (n - 1)
 
 
-def _zeros(M: Any, mask: Any | None) -> int:
-    """Return how many known entries off the diagonal are zero."""
+def observed_zeros(M: Any, mask: Any | None = None) -> int:
+    """Return how many known entries off the diagonal are zero.
+
+    Parameters
+    ----------
+    M : csr_array or ndarray of shape (n, n)
+        Zero where it is unknown.
+    mask : csr_array or ndarray of bool of shape (n, n), optional
+
+    Returns
+    -------
+    zeros : int
+    """
     n = M.shape[0]
     return n * (n - 1) - _off_diagonal(M) - (0 if mask is None else _off_diagonal(mask))
 

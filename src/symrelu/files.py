@@ -114,11 +114,11 @@ def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
     """Turn whatever a parser says of a damaged file into one error that names the file."""
     try:
         yield
-    except (_WrongKind, MemoryError):
+    except (_WrongKind, _Damaged, MemoryError):
         raise
     except Exception as error:  # zlib, zipfile, numpy and scipy each have errors of their own
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path} is not a readable {kind} file (damaged or cut short?): {reason}") from error
+        raise _Damaged(f"{path} is not a readable {kind} file (damaged or cut short?): {reason}") from error
 
 
 def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np.ndarray]:
@@ -156,7 +156,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
     for info in members:
         if info.compress_type != zipfile.ZIP_STORED:
             if kind is not None:
-                raise _WrongKind(f"{path} is compressed, and no {kind} is.")
+                raise _WrongKind(f"{path} is compressed, and no {kind} is: it holds something else.")
         elif info.compress_size != info.file_size:
             raise ValueError(f"the directory has two sizes of {info.filename}")
     if sum(info.compress_size for info in members) > path.stat().st_size:
@@ -268,9 +268,13 @@ class _WrongKind(ValueError):
     """A file that can be read but holds something else."""
 
 
+class _Damaged(ValueError):
+    """A file that cannot be read, as has been said."""
+
+
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a matrix file.")
+        raise IsADirectoryError(f"{path} is a folder, not a file.")
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
     if not path.is_file():

@@ -29,6 +29,11 @@ _ROUNDED_PART = 1e-2
 _CREEPING = 0.1
 _EXCUSED_ERROR = 1e3  # times eps
 
+# A factor that shrinks to zero nears it ever more slowly: it has vanished when its square is this small next to
+# M, and the objective is below that of U = 0 by no more than this part.
+_SMALL = 1e-3
+_NO_BETTER = 1e-5
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -299,7 +304,7 @@ class _Journey:
             if highest - lowest <= limits.ftol * lowest:
                 return Status.VANISHED if self._has_vanished() else Status.PLATEAU
         if self.now.n_records > limits.max_iter:
-            return Status.MAX_ITER
+            return Status.VANISHED if self.op.alpha > 0 and self._has_vanished() else Status.MAX_ITER
         if limits.max_time is not None and self.now.seconds >= limits.max_time:
             return Status.MAX_TIME
         return None
@@ -327,8 +332,10 @@ class _Journey:
         return norm <= bound
 
     def _has_vanished(self) -> bool:
-        """Whether no sum of squares tells X from zero, where every fit stands still."""
-        return square_norm(self.op, self.now.state.U) <= float(np.finfo(np.float64).eps) * self.op.norm
+        """Whether the factor is small, and no better than none at all."""
+        of_zero, state = self.op.norm**2 / 2, self.now.state
+        small = square_norm(self.op, state.U) <= _SMALL * self.op.norm
+        return small and state.objective >= (1 - _NO_BETTER) * of_zero
 
     def _is_rounded(self, change: float) -> bool:
         """Whether a fit whose objective changed by so much lately is held up by rounding."""
@@ -345,7 +352,7 @@ class _Journey:
         if not self.begun:
             raise FloatingPointError(
                 "The objective or its gradient is not finite at the starting factor. Scale init down, or use "
-                "init='random'."
+                f"init='random'{', and a smaller alpha' if self.op.alpha > 1 else ''}."
             )
         # A test that was met was met by the current factor; a limit ends with the best one.
         met = status in (Status.TOLERANCE, Status.GRADIENT)

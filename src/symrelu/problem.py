@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from symrelu.distances import warn_of_distances
+from symrelu.distances import advice_on_distances
 from symrelu.graphs.adapters import aligned_mask, as_similarity
 from symrelu.validation import check_choice, check_hidden, check_observed, hidden
 
@@ -57,12 +58,15 @@ def read_observed(
     """
     check_choice("diagonal", diagonal, ("fit", "ignore"))
     if isinstance(M, Observed):
+        if mask is not None:
+            raise TypeError(f"mask must be None where {name} is Observed: it has its own. Use Observed.hide.")
         return M
     matrix, labels = as_similarity(M)
     mask = aligned_mask(mask, labels)
     observed = Observed(*check_observed(matrix, mask, diagonal, name=name))
-    if fitted:
-        warn_of_distances(given_diagonal(matrix), *observed, name=name, stacklevel=3)
+    advice = advice_on_distances(given_diagonal(matrix), *observed, name) if fitted else None
+    if advice is not None:
+        warnings.warn(advice, UserWarning, stacklevel=3)
     return observed
 
 

@@ -312,7 +312,7 @@ class Solution(Queries):
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution to an npz file (arrays and JSON, no pickle).
 
-        The file is written aside and renamed: what was there before is lost only to a complete new file.
+        The file is written atomically: what was there before is lost only to a complete new file.
         """
         numbers = {
             "format": FORMAT,
@@ -378,10 +378,8 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> Solution:
 
 
 def _factor(name: str, array: np.ndarray) -> np.ndarray:
-    if array.ndim != 2 or not 1 <= array.shape[1] <= array.shape[0]:
-        raise ValueError(
-            f"{name} must be a matrix with at most as many columns as rows, got shape {array.shape}"
-        )
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{name} must be a matrix, got shape {array.shape}")
     array = _floats(name, array)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")

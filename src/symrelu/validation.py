@@ -217,7 +217,10 @@ def _to_boolean(mask: Any) -> Any:
     else:
         mask = np.asarray(mask)
     if mask.dtype != bool:
-        raise TypeError(f"mask must be boolean (True = unknown), got entries of type {mask.dtype}.")
+        raise TypeError(
+            f"mask must be boolean (True = unknown), got entries of type {mask.dtype}. "
+            "Pass mask.astype(bool) if that is meant."
+        )
     return mask
 
 
@@ -255,12 +258,24 @@ def reject_text(M: Any, name: str) -> None:
         )
 
 
+def reject_what_is_no_matrix(M: Any, name: str = "M") -> None:
+    """Raise for rows of different lengths, and for single objects."""
+    if sparse.issparse(M) or hasattr(M, "shape"):
+        return
+    try:
+        array = np.asarray(M)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    if array.ndim == 0 and array.dtype.kind == "O":
+        raise TypeError(f"{name} must be a matrix or a graph, got {type(M).__name__}.")
+
+
 def reject_masked_arrays(M: Any, name: str = "M") -> None:
     """Raise for a masked array, whose mask NumPy would forget."""
     if isinstance(M, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a plain array, got a masked array. "
-            "Pass M.filled(0) and mask=M.mask: masked entries are then unknown, not zero."
+            f"Pass {name}.filled(0) and mask={name}.mask: masked entries are then unknown, not zero."
         )
 
 
@@ -269,7 +284,10 @@ def _check_dtype(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
     if dtype.kind == "c":
         raise TypeError(f"{name} must be real, got complex entries ({dtype}). Pass its modulus or real part.")
     if dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold numbers, got entries of type {dtype}. Convert them to float first.")
+        raise TypeError(
+            f"{name} must hold numbers, got entries of type {dtype}. Convert them to float first; for a list "
+            f"of edges with names, pass symrelu.graphs.from_edges({name}).matrix."
+        )
     return np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
 
@@ -343,7 +361,8 @@ def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
     if array.dtype.kind == "O":
         raise TypeError(
             f"{name} must hold numbers, got an object array (of {type(M).__name__}). "
-            f"Convert it with numpy.asarray({name}, dtype=float)."
+            f"Convert it with numpy.asarray({name}, dtype=float); for a list of edges with names, pass "
+            f"symrelu.graphs.from_edges({name}).matrix."
         )
     dtype = _check_dtype(array.dtype, name)
     check_shape(array.shape, name)
@@ -362,24 +381,34 @@ def check_memory(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Non
     if available is not None and needed > available:
         raise MemoryError(
             f"{name} as a dense {shape[0]} x {shape[1]} array needs {needed / 1e9:.1f} GB as {dtype}; "
-            f"{available / 1e9:.1f} GB are available. Pass a scipy.sparse matrix: it is never made dense."
+            f"{available / 1e9:.1f} GB are available. Pass a scipy.sparse matrix and leave backend at 'auto': "
+            "it is never made dense."
         )
 
 
 def _check_values(M: Any, name: str) -> None:
-    for bad, requirement, advice in (
-        (np.isnan, "must not contain NaN", "Mark what is unknown: mask=numpy.isnan({0})."),
-        (np.isinf, "must be finite, without infinity", "Put a number there, or mark it as unknown with mask=."),
+    put = "Put a number there, or mark it as unknown with mask=."
+    choose = "Negative values in data such as correlations: pass {0}, whichever is meant."
+    for bad, requirement, advice, sparse_advice in (
+        (
+            np.isnan,
+            "must not contain NaN",
+            "Mark what is unknown: mask=numpy.isnan({0}).",
+            "Mark what is unknown by a sparse mask= that is True there.",
+        ),
+        (np.isinf, "must be finite, without infinity", put, put),
         (
             np.signbit,
             "must be nonnegative",
-            "Negative values in data such as correlations: pass numpy.maximum({0}, 0), abs({0}) or {0} ** 2, "
-            "whichever is meant.",
+            choose.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
+            choose.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
         ),
     ):
         place = _first(M, bad)
         if place is not None:
             i, j, value = place
+            if sparse.issparse(M):
+                advice = sparse_advice
             raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice.format(name)}")
 
 
@@ -407,7 +436,8 @@ def _check_symmetric(M: Any, name: str) -> Any:
     if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
         raise ValueError(
             f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
-            f"Pass ({name} + {name}.T) / 2 if that is meant."
+            f"Pass ({name} + {name}.T) / 2 if that is meant; if these are samples x features, a graph of them: "
+            f"symrelu.graphs.self_tuning_graph({name})."
         )
     half = M.dtype.type(0.5)
     average = half * M + half * M.T
@@ -514,7 +544,10 @@ def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be an array of real numbers, got {type(U).__name__} of {array.dtype}.")
+        instead = " Pass solution.U, and signature=solution.signature." if hasattr(U, "signature") else ""
+        raise TypeError(
+            f"{name} must be an array of real numbers, got {type(U).__name__} of {array.dtype}.{instead}"
+        )
     return np.array(array, dtype=dtype, order="C")
 
 

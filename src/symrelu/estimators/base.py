@@ -14,9 +14,9 @@ from sklearn.utils.validation import validate_data
 
 from symrelu.checkpoint import as_checkpoint
 from symrelu.decompose import decompose
-from symrelu.distances import warn_of_distances
+from symrelu.distances import advice_on_distances
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
-from symrelu.estimators.convergence import mark_clone, warn_of_end
+from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
 from symrelu.graphs import SelfTuningGraph, as_similarity
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.edges import is_edge_table
@@ -33,6 +33,7 @@ from symrelu.validation import (
     reject_foreign_objects,
     reject_masked_arrays,
     reject_text,
+    reject_what_is_no_matrix,
 )
 
 _STOPPED = (Status.INTERRUPTED, Status.CALLBACK)  # by someone: there is to be no further fit
@@ -64,9 +65,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def __sklearn_clone__(self) -> Any:
-        copy = super().__sklearn_clone__()
-        mark_clone(self, copy)
-        return copy
+        return mark_clone(super().__sklearn_clone__())
 
     def _observed(self, X: Any, mask: Any | None, diagonal: str) -> Observed:
         """Return the similarity matrix that X is, or that is made of it, zero where it is unknown."""
@@ -77,11 +76,14 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
         if not self._takes_similarities(X):
-            return Observed(*check_observed(self._graph_of(X), mask, diagonal))
+            names = X.index.to_numpy(dtype=object) if hasattr(X, "columns") else None
+            return Observed(*check_observed(self._graph_of(X), aligned_mask(mask, names), diagonal))
         matrix = self._matrix(X)
         mask = aligned_mask(mask, getattr(self, "node_names_", None))
         observed = Observed(*check_observed(matrix, mask, diagonal, name="X"))
-        warn_of_distances(given_diagonal(matrix), *observed, name="X", stacklevel=4)
+        advice = advice_on_distances(given_diagonal(matrix), *observed, "X")
+        if advice is not None:
+            warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
         return observed
 
     def _graph_of(self, X: Any) -> Any:
@@ -117,6 +119,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         ``named`` is X as it came, perhaps with names of its columns.
         """
         reject_foreign_objects(X, "X")
+        reject_what_is_no_matrix(X, "X")
         if sparse.issparse(X):
             check_well_formed(X, "X")
         if not sparse.issparse(X) or finite:
@@ -139,7 +142,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
-            raise ValueError(f"X must hold numbers, but {error}. Convert it first, or leave it out.") from error
+            raise ValueError(
+                f"X must hold numbers, but {error}. Convert it first, or leave it out; for a list of edges "
+                "with names, pass symrelu.graphs.from_edges(X)."
+            ) from error
 
     def _check_square(self, shape: tuple[int, ...], matrix: Any = 0.0) -> None:
         if len(shape) != 2 or shape[0] == shape[1] or 0 in shape:
@@ -203,6 +209,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _continued(self, n: int, rank: int) -> np.ndarray:
         """Return the last factor as a start."""
+        if self.solution_.status is Status.VANISHED:
+            raise ValueError(
+                "warm_start=True cannot go on from a factor that became zero. Set warm_start=False."
+            )
         if self.embedding_.shape != (n, rank):
             raise ValueError(
                 f"warm_start=True goes on from the last factor, of shape {self.embedding_.shape}, but this fit "

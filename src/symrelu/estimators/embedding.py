@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.checkpoint import as_checkpoint, saved_rank
+from symrelu.distances import observed_zeros
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
@@ -291,7 +292,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         if saved is not None:
             return saved
         # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
-        weighted = self.zero_weight != 1 and _has_zeros(observed)
+        weighted = self.zero_weight != 1 and observed_zeros(*observed) > 0
         passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
         self.selection_ = select_rank(
             observed,
@@ -357,8 +358,3 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-
-def _has_zeros(observed: Observed) -> bool:
-    M, n = observed.M, observed.M.shape[0]
-    return bool((M.nnz if issparse(M) else np.count_nonzero(M)) < n * n)

@@ -232,7 +232,7 @@ class LinkPredictor(Queries, DecompositionEstimator):
 
     def _check_count(self, n: int) -> None:
         if n < 2:
-            raise ValueError("X must have at least 2 nodes, since a link joins two, got n_samples = 1.")
+            raise ValueError(f"X must have at least 2 nodes, since a link joins two, got n_samples = {n}.")
 
     def _joined(self, fits: list[Solution], observed: Observed) -> Solution:
         """Return the mean of several fits: here it is better than the one of lowest objective."""

@@ -94,6 +94,8 @@ def aligned_mask(mask: Any, labels: np.ndarray | None) -> Any:
     if not comes_from(mask, "pandas", "DataFrame"):
         return mask
     own = _row_labels(mask)[1]
+    if labels is None and own is not None and set(own) == set(range(len(own))):
+        labels = np.arange(len(own)).astype(object)  # items without names are counted
     if labels is not None and own is not None:
         rows, columns = (_order_of(axis, labels) for axis in (mask.index, mask.columns))
         return flags_of(mask)[np.ix_(rows, columns)]
@@ -123,6 +125,8 @@ def _order_of(axis: Any, labels: np.ndarray) -> np.ndarray:
 def flags_of(mask: Any) -> np.ndarray:
     """Return the values of a DataFrame of bools; any other stay what they are, to be refused."""
     boolean = all(dtype.kind == "b" for dtype in mask.dtypes)
+    if boolean and mask.isna().any(axis=None):
+        raise ValueError("mask must be True or False everywhere, got a missing value. Pass mask.fillna(True).")
     return np.asarray(mask.to_numpy(dtype=bool) if boolean else mask.to_numpy())
 
 
@@ -310,7 +314,8 @@ def from_pandas(frame: Any) -> Labelled:
     if frame.shape[0] != frame.shape[1]:
         raise ValueError(
             f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
-            "For a row for each edge, call symrelu.graphs.from_edges(frame)."
+            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a row "
+            "for each edge, call symrelu.graphs.from_edges(frame)."
         )
     order, labels = _row_labels(frame)
     matrix = _frame_values(frame)
