@@ -1083,3 +1083,23 @@ def test_a_mask_of_new_rows_is_brought_into_the_order_of_the_items():
             model.transform(rows, mask.iloc[::-1])
         with pytest.raises(ValueError, match="mask must have a column for each of the 7 fitted items, got 6"):
             model.transform(rows, mask.iloc[:, :6])
+
+
+def test_a_mask_that_counts_its_items_in_another_order_is_aligned():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((20, 3))
+    M = np.maximum(0, factor @ factor.T)
+    mask = np.triu(rng.random((20, 20)) < 0.2, 1)
+    mask, order = pd.DataFrame(mask | mask.T), rng.permutation(20)
+    for matrix in (M, pd.DataFrame(M)):
+        expected = decompose(matrix, 2, mask=mask, random_state=0, max_iter=20).U
+        assert_array_equal(
+            decompose(matrix, 2, mask=mask.iloc[order, order], random_state=0, max_iter=20).U, expected
+        )
+
+
+def test_a_mask_with_missing_values_is_refused():
+    mask = pd.DataFrame(np.zeros((3, 3), bool)).astype("boolean")
+    mask.iloc[0, 1] = pd.NA
+    with pytest.raises(ValueError, match=r"mask must be True or False everywhere, .*mask.fillna\(True\)"):
+        decompose(np.ones((3, 3)), 1, mask=mask)

@@ -588,3 +588,23 @@ def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
     code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)
     assert code == 2
     assert "it was written with alpha=0.0, this fit has alpha=1.0" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 1e200])
+def test_what_stands_at_unknown_entries_does_not_matter(value, tmp_path, monkeypatch, capsys):  # issue 11.1
+    factor = np.random.default_rng(0).standard_normal((15, 3))
+    M, mask = np.maximum(0, factor @ factor.T), np.zeros((15, 15), bool)
+    mask[0, 3] = mask[3, 0] = True
+    np.save(tmp_path / "mask.npy", mask)
+    told = []
+    for name, unknown in (("plain", 0.0), ("odd", value)):
+        np.save(tmp_path / f"{name}.npy", np.where(mask | np.eye(15, dtype=bool), unknown, M))
+        files = [tmp_path / f"{name}.npy", "--mask", tmp_path / "mask.npy", "-o", tmp_path / f"{name}.npz"]
+        settings = ["--rank", 2, "--diagonal", "ignore", "--seed", 0, "--held-out", 0.1]
+        code, output, _ = symrelu(monkeypatch, capsys, "fit", *files, *settings)
+        assert code == 0
+        told.append([line for line in output.splitlines() if "per pair" in line or "error" in line])
+    assert len(told[0]) >= 4
+    assert told[0] == told[1]
+    factors = [Solution.load(tmp_path / f"{name}.npz").U for name in ("plain", "odd")]
+    assert np.array_equal(*factors)

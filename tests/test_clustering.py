@@ -206,7 +206,9 @@ def test_reaching_max_iter_is_normal_but_running_out_of_time_is_told(M):
     model = SymReLUClustering(3, random_state=0, max_iter=2, tol=0).fit(M)  # a warning would be an error here
     assert model.stop_reason_ == "max_iter was reached"
     assert not model.converged_
-    with pytest.warns(ConvergenceWarning, match="SymReLUClustering stopped before convergence: max_time"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"SymReLUClustering\(.*\) stopped before convergence: max_time"
+    ):
         SymReLUClustering(3, random_state=0, max_time=1e-9, tol=0).fit(M)
 
 

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from joblib import Memory, parallel_config
@@ -25,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import AAPB, LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
 from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.estimators import searches
 from symrelu.graphs import self_tuning_graph
 from symrelu.selection import select_rank
 
@@ -734,14 +736,15 @@ def test_a_search_of_ordinary_fits_converges():
     assert shown(lambda: grid_search(SymReLU(random_state=0), M), "always") == []
 
 
-def test_a_search_of_fits_that_a_limit_ends_warns_once(M):
+def test_a_search_of_fits_that_a_limit_ends_warns_once(M, monkeypatch):
+    monkeypatch.setattr(searches, "_shown", set())
     model = SymReLU(max_iter=3, random_state=0)
     texts = shown(lambda: grid_search(model, M))
-    assert len(texts) == 1
+    assert len(texts) == 2, "one of the parts that are fitted, one of the whole"
     assert "max_iter was reached. Raise max_iter" in texts[0]
-    assert "converged_ tells, this is shown once" in texts[0]
-    assert shown(lambda: grid_search(model, M)) == []  # clones of the same
-    assert len(shown(lambda: grid_search(SymReLU(max_iter=3, random_state=0), M))) == 1
+    assert "it is shown once" in texts[0]
+    assert len(shown(lambda: model.fit(M))) == 1  # no clone
+    assert len(shown(lambda: clone(model).fit(M[:31, :31]))) == 1  # of other data
     assert len(shown(lambda: grid_search(model, M), "always")) == 51
     with pytest.raises(ValueError, match="All the 50 fits failed"):  # not the first alone
         shown(lambda: grid_search(model, M, refit=False), "error")
@@ -755,3 +758,52 @@ def test_the_warning_of_a_limit_tells_the_settings_and_what_would_help(M):
     assert "need not have a minimum" in shown(lambda: ignoring.fit(M), "always")[0]
     ignoring.set_params(alpha=0.1)
     assert "need not have a minimum" not in shown(lambda: ignoring.fit(M), "always")[0]
+
+
+def test_a_search_shows_the_warning_of_distances_once(monkeypatch):
+    monkeypatch.setattr(searches, "_shown", set())
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    texts = shown(lambda: grid_search(SymReLU(random_state=0, max_iter=300, alpha=0.1), D))
+    assert sum("looks like a matrix of distances" in text for text in texts) <= 2
+
+
+def test_clones_are_alike_to_a_cache():
+    """A mark that differs from clone to clone would keep joblib from finding anything again."""
+    model = SymReLU(3, random_state=0)
+    before = joblib.hash(model)
+    assert joblib.hash(clone(model)) == joblib.hash(clone(SymReLU(3, random_state=0)))
+    assert joblib.hash(model) == before
+
+
+def test_a_rank_is_chosen_where_unknown_entries_are_the_only_zeros():
+    M = np.exp(-np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0))) / 9)
+    model = SymReLU("auto", zero_weight=0.5, diagonal="ignore", random_state=0, max_iter=300, ftol=1e-3).fit(M)
+    assert model.selection_.scoring == "error"
+
+
+@pytest.mark.parametrize("X", [[[1, 2], [2]], {1, 2}, object(), None], ids=["ragged", "set", "object", "None"])
+def test_what_is_no_matrix_is_refused_with_a_sentence(X):
+    for model in (SymReLU(1), LinkPredictor(1), SymReLUClustering(1)):
+        with pytest.raises((TypeError, ValueError), match="X must be a matrix"):
+            model.fit(X)
+
+
+def test_a_warm_start_needs_something_to_begin_with(M):
+    model = SymReLU(3, alpha=1e3, warm_start=True, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the factor became zero"):
+        model.fit(M)
+    with pytest.raises(ValueError, match="warm_start=True cannot go on from a factor that became zero"):
+        model.set_params(alpha=0).fit(M)
+
+
+def test_a_mask_of_samples_is_aligned_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.standard_normal((30, 3)), index=[f"s{k}" for k in range(30)])
+    mask = np.triu(rng.random((30, 30)) < 0.1, 1)
+    mask = pandas.DataFrame(mask | mask.T, X.index, X.index)
+    order = rng.permutation(30)
+    model = SymReLU(3, affinity="self_tuning", random_state=0, ftol=1e-3)
+    expected = model.fit(X, mask=mask).embedding_
+    assert_array_equal(model.fit(X, mask=mask.iloc[order, order]).embedding_, expected)

@@ -103,7 +103,7 @@ def test_text_that_crashed_the_reader(tmp_path, name):
 def test_files_of_the_wrong_kind(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read_matrix(tmp_path / "missing.npz")
-    with pytest.raises(IsADirectoryError, match="is a folder, not a matrix file"):
+    with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
         read_matrix(tmp_path)
     (tmp_path / "table.csv").write_text("1,2")
     with pytest.raises(ValueError, match=r"must be one of .*; the ending '.csv' is not known"):

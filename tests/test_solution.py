@@ -12,7 +12,8 @@ import pytest
 from helpers import refusal
 from numpy.testing import assert_array_equal
 
-from symrelu import AAPB, Solution, Status, decompose
+from symrelu import AAPB, LinkPredictor, Solution, Status, SymReLU, SymReLUClustering, decompose
+from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated_eigen
 from symrelu.datasets import make_relu_gram
 from symrelu.solution import History
 
@@ -198,10 +199,10 @@ def changed(solution, path, /, **changes):
         ({"status": None}, "status"),
         ({"U": None}, "U"),
         ({"history_seconds": None}, "history_seconds"),
-        ({"U": np.zeros(3)}, r"U must be a matrix .*, got shape \(3,\)"),
+        ({"U": np.zeros(3)}, r"U must be a matrix, got shape \(3,\)"),
         ({"U": np.zeros((30, 3))}, "does not go with a signature"),
         ({"V": np.zeros((29, 4))}, r"V of shape \(29, 4\) does not go with U of shape \(30, 4\)"),
-        ({"V": np.zeros(3)}, r"V must be a matrix .*, got shape \(3,\)"),
+        ({"V": np.zeros(3)}, r"V must be a matrix, got shape \(3,\)"),
         ({"surprise": 1}, "surprise"),
         # issue 11.11
         ({"surprise": np.ones(3)}, "it has an unknown 'surprise'"),
@@ -210,8 +211,7 @@ def changed(solution, path, /, **changes):
         ({"U": np.full((30, 4), "text")}, "U must hold float32 or float64, got <U4"),
         ({"U": np.ones((30, 4), complex)}, "U must hold float32 or float64, got complex128"),
         ({"U": np.ones((30, 4), int)}, "U must hold float32 or float64, got int64"),
-        ({"U": np.ones((3, 4))}, "U must be a matrix with at most as many columns as rows"),
-        ({"U": np.ones((30, 0)), "signature": np.ones(0)}, "U must be a matrix with"),
+        ({"U": np.ones((30, 0)), "signature": np.ones(0)}, "U must be a matrix, got shape"),
         ({"V": np.full((30, 4), np.nan)}, "V must be finite"),
         ({"signature": np.full(4, 7.0)}, r"signature must be \+1 or -1 for each column, got \[7.0"),
         ({"signature": np.full(4, "+")}, "signature must hold float32 or float64"),
@@ -313,7 +313,7 @@ def test_a_file_does_not_swell(tmp_path, solution):  # issue 11.11
     message = refusal(Solution.load, path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert message.endswith("fit.npz is compressed, and no Solution is.")
+    assert message.endswith("fit.npz is compressed, and no Solution is: it holds something else.")
     assert peak < 1_000_000
 
 
@@ -406,3 +406,22 @@ def test_nothing_is_unpickled(tmp_path, solution):
     with pytest.raises(ValueError, match="not a readable npz file"):
         Solution.load(path)
     assert not (tmp_path / "exploded").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["SymReLU", "SymReLUClustering", "LinkPredictor", "eigen", "3B-NMD", "SymHALS"]
+)
+def test_every_solution_that_is_saved_loads(name, tmp_path):
+    A = np.zeros((12, 12))
+    A[np.arange(12), np.arange(12) - 1] = 1
+    A = np.maximum(A, A.T)
+    solution = {
+        "SymReLU": lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0).fit(A).solution_,
+        "SymReLUClustering": lambda: SymReLUClustering(3, random_state=0).fit(A).solution_,
+        "LinkPredictor": lambda: LinkPredictor(random_state=0).fit(A).solution_,  # 60 columns, 12 rows
+        "eigen": lambda: truncated_eigen(A * 1e300, 3),
+        "3B-NMD": lambda: three_block_nmd(A, 2, random_state=0, max_iter=5),
+        "SymHALS": lambda: symmetric_nmf(A, 2, SymHALS(), random_state=0, max_iter=5),
+    }[name]()
+    solution.save(tmp_path / "solution")
+    assert_array_equal(Solution.load(tmp_path / "solution").U, solution.U)
