@@ -261,7 +261,7 @@ def check_status(trial: Trial) -> Verdict:
         "GRADIENT": settings["gtol"] > 0 and truth.gradient_norm <= limit,
         "PLATEAU": spread <= settings["ftol"] * lowest * (1 + 1e-12) + 1e-300,
         "ROUNDING": settings["ftol"] > 0 and spread <= truth.objective_slack + 1e-300,
-        "VANISHED": np.sum(solution.U.astype(np.longdouble) ** 2) <= 1e-15 * truth.norm,
+        "VANISHED": vanished(solution, truth),
         "MAX_ITER": solution.n_iter == settings["max_iter"],
         "NON_FINITE": not promises_descent(settings["solver"]) or start == "vast",
     }
@@ -273,6 +273,12 @@ def check_status(trial: Trial) -> Verdict:
     if solution.status is Status.PLATEAU and start != "small" and settings["ftol"] <= 1e-8:
         complaints["PLATEAU, but the same solver goes on in float64"] = trial.way_down == "real"
     return [text for text, wrong in complaints.items() if wrong]
+
+
+def vanished(solution: Solution, truth: Any) -> bool:
+    """Whether U is small next to M, and no better than none at all."""
+    small = np.sum(solution.U.astype(np.longdouble) ** 2) <= 1.01e-3 * truth.norm
+    return bool(small and truth.objective >= (1 - 2e-5) * truth.norm**2 / 2)
 
 
 def plateau(objectives: np.ndarray) -> tuple[float, float]:
