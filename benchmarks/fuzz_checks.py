@@ -18,6 +18,7 @@ from scipy import sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, decompose
 from symrelu.loop import PLATEAU_WINDOW
+from symrelu.validation import NothingObserved
 
 Outcome = Solution | Exception
 NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
@@ -173,7 +174,12 @@ def check_exception(trial: Trial) -> Verdict:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "symrelu" in frame.filename][-1]
     where = f"{type(error).__name__} in {Path(ours.filename).name}:{ours.lineno}"
-    if type(error) not in (ValueError, TypeError, MemoryError):
+    if type(error) not in (
+        ValueError,
+        TypeError,
+        MemoryError,
+        NothingObserved,
+    ):  # LinAlgError is a ValueError too
         return [f"{where}: {error}"]
     complaints = {
         "work was done before the refusal": bool(iterates),
@@ -185,7 +191,7 @@ def check_exception(trial: Trial) -> Verdict:
 
 def check_accepted(trial: Trial) -> Verdict:
     """M is fitted, whatever its unknown entries hold; it is refused if no positive entry is observed."""
-    refused = type(trial.drawn) in (ValueError, TypeError)
+    refused = isinstance(trial.drawn, (ValueError, TypeError))
     if str(trial.drawn).startswith("init must not vanish"):
         return None
     if refused != bool(trial.case.matrix.any()):
@@ -357,7 +363,8 @@ def diverged(outcome: Outcome) -> bool:
     if isinstance(outcome, Exception):
         return False
     size = float(np.abs(outcome.U).max()) / math.sqrt(outcome.norm)
-    return outcome.status is Status.NON_FINITE or outcome.history.relative_error.max() > 1e4 or size < 1e-10
+    lost = outcome.status in (Status.NON_FINITE, Status.VANISHED)
+    return lost or outcome.history.relative_error.max() > 1e4 or size < 1e-10
 
 
 def check_scale(trial: Trial) -> Verdict:
