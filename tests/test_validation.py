@@ -470,7 +470,7 @@ def forms(M, mask):
     ]
 
 
-def same(one, other):
+def assert_same(one, other):
     assert_array_equal(one.U, other.U)
     assert one.status is other.status
     for name in ("relative_error", "objective", "norm", "n_iter"):
@@ -488,7 +488,7 @@ def test_nothing_about_an_unknown_entry_changes_a_fit(value, dtype):
         M, other = M.astype(dtype), other.astype(dtype)
     settings = {"diagonal": "ignore", "random_state": 0, "max_iter": 20, "n_negative": 1}
     for (one, mask_one), (two, _) in zip(forms(M, mask), forms(other, mask), strict=True):
-        same(decompose(one, 3, mask=mask_one, **settings), decompose(two, 3, mask=mask_one, **settings))
+        assert_same(decompose(one, 3, mask=mask_one, **settings), decompose(two, 3, mask=mask_one, **settings))
 
 
 @pytest.mark.parametrize("value", UNKNOWN)
