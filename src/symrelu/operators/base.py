@@ -190,8 +190,14 @@ class Operator(ABC):
 
     def with_signature(self, signature: Any) -> Operator:
         """Return the same data under other signs, sharing memory, with a count of its own."""
+        return self.with_model(signature, alpha=self.alpha, zero_weight=self.zero_weight)
+
+    def with_model(self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0) -> Operator:
+        """Return the same data under another model, sharing memory, with a count of its own."""
         other = copy.copy(self)
         other.signature = np.asarray(signature, self.dtype)
+        other.alpha = float(alpha)
+        other.zero_weight = float(zero_weight)
         other.evaluations = 0
         return other
 
