@@ -1,4 +1,8 @@
-"""Starting factors: "random", "uniform" (scaled to M), "spectral", "imputed" (eigenpairs), or an array."""
+"""Starting factors: "random", "uniform" (scaled to M), "spectral", "imputed" (eigenpairs), or an array.
+
+They are made on the host, where the random numbers and the eigenvectors come from, so that one seed gives one
+start whatever arrays the operator has. Products with M cross the border in :func:`_on_host`.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
 
 from symrelu.operators.base import Operator
+from symrelu.solvers.base import check_offers
 from symrelu.validation import check_choice, check_start, random_generator
 
 STARTS = ("random", "uniform", "spectral", "imputed")
@@ -33,8 +38,8 @@ def check_init(init: Any, n: int, rank: int, dtype: Any, largest: float = 0.0) -
     return check_start(init, n, rank, dtype, largest)
 
 
-def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
-    """Return a starting factor for ``op``.
+def start(op: Operator, init: Any, random_state: Any = None) -> Any:
+    """Return a starting factor for ``op``, as an array of its kind.
 
     Parameters
     ----------
@@ -45,14 +50,11 @@ def start(op: Operator, init: Any, random_state: Any = None) -> np.ndarray:
 
     Returns
     -------
-    U0 : ndarray of shape (n, rank)
+    U0 : array of shape (n, rank)
     """
     rng = random_generator(random_state, _STREAM)
     init = check_init(init, op.n, op.rank, op.dtype)
-    if not isinstance(init, str):
-        return init
-    U0 = _MAKERS[init](op, rng)
-    return np.ascontiguousarray(U0, dtype=op.dtype)
+    return op.asarray(_MAKERS[init](op, rng) if isinstance(init, str) else init)
 
 
 def random_start(op: Operator, rng: Any) -> np.ndarray:
@@ -74,11 +76,10 @@ def spectral_start(op: Operator, rng: Any) -> np.ndarray:
 
     The first negative column is constant, as a threshold that is subtracted from every pair.
     """
-    U0 = _from_eigenpairs(op, op.matmul, rng)
-    negative = np.flatnonzero(op.signature < 0)
+    U0 = _from_eigenpairs(op, _on_host(op, op.matmul), rng)
+    negative = np.flatnonzero(op.signs < 0)
     if negative.size:
-        mean = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64)) / op.n**2
-        U0[:, negative[0]] = np.sqrt(mean / 2)
+        U0[:, negative[0]] = np.sqrt(_total(op) / op.n**2 / 2)
     return U0
 
 
@@ -92,10 +93,10 @@ def imputed_start(op: Operator, rng: Any) -> np.ndarray:
     """
     imputed = _imputed(op)
     U0 = _from_eigenpairs(op, imputed, rng)
-    negative = np.flatnonzero(op.signature < 0)
+    negative = np.flatnonzero(op.signs < 0)
     if negative.size:
         values, vectors = _leading_eigenpairs(op, lambda V: -imputed(V), negative.size, rng)
-        usable = values > np.finfo(op.dtype).eps * op.norm
+        usable = values > op.eps * op.norm
         kept = negative[: int(np.sum(usable))]
         U0[:, kept] = vectors[:, usable] * np.sqrt(values[usable])
     return U0
@@ -109,15 +110,25 @@ def count_negative(op: Operator, random_state: Any = None) -> int:
     """
     rng = random_generator(random_state, _STREAM)
     values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)
-    rounding = 1e3 * np.finfo(op.dtype).eps * np.abs(values).max(initial=0.0)
+    rounding = 1e3 * op.eps * np.abs(values).max(initial=0.0)
     return min(int(np.sum(values < -rounding)), op.rank - 1)
 
 
 def _imputed(op: Operator) -> Product:
     """Return the product with M whose zeros are minus the mean of its positive entries."""
-    entries = max(1, len(op.support[1]))
-    total = float(np.sum(op.matmul(np.ones((op.n, 1), op.dtype)), dtype=np.float64))
-    return partial(op.imputed_matmul, fill=-total / entries)
+    fill = -_total(op) / max(1, op.n_positive)
+    return _on_host(op, partial(op.imputed_matmul, fill=fill))
+
+
+def _total(op: Operator) -> float:
+    """Return the sum of the entries of M."""
+    ones = np.ones((op.n, 1), op.dtype)
+    return float(np.sum(_on_host(op, op.matmul)(ones), dtype=np.float64))
+
+
+def _on_host(op: Operator, product: Callable[[Any], Any]) -> Product:
+    """Return a product of the operator as a function of host arrays."""
+    return lambda V: op.to_numpy(product(op.asarray(V)))
 
 
 def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
@@ -126,9 +137,9 @@ def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
     Columns without a positive eigenvalue would be zero, and a zero column stays zero for ever: they get
     noise of the size of the smallest other column.
     """
-    positive = np.flatnonzero(op.signature > 0)
+    positive = np.flatnonzero(op.signs > 0)
     values, vectors = _leading_eigenpairs(op, product, positive.size, rng)
-    usable = values > np.finfo(op.dtype).eps * op.norm
+    usable = values > op.eps * op.norm
     columns = vectors[:, usable] * np.sqrt(values[usable])
     smallest = np.linalg.norm(columns, axis=0).min() if columns.size else np.sqrt(op.norm)
     noise = rng.standard_normal((op.n, op.rank)) * smallest / np.sqrt(op.n)
@@ -155,8 +166,7 @@ def _leading_eigenpairs(
 
 def _eigsh(op: Operator, product: Product, k: int, rng: Any, which: str) -> tuple[np.ndarray, np.ndarray]:
     def multiply(v: np.ndarray) -> np.ndarray:
-        V = np.ascontiguousarray(v.reshape(op.n, -1), dtype=op.dtype)
-        return product(V).astype(np.float64)
+        return product(v.reshape(op.n, -1)).astype(np.float64)
 
     M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
     v0 = rng.standard_normal(op.n)
@@ -176,3 +186,10 @@ _MAKERS = {
     "spectral": spectral_start,
     "imputed": imputed_start,
 }
+_REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
+
+
+def check_start_offered(op: Operator, init: Any) -> None:
+    """Raise unless an operator offers what a start asks of it."""
+    requires = _REQUIRES.get(init, ()) if isinstance(init, str) else ()
+    check_offers(f"init={init!r}", requires, op, "Pass init='random', 'uniform' or 'spectral'.")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.operators.base import Evaluation, Operator
+from symrelu.operators.base import Evaluation
+from symrelu.operators.host import HostOperator
 
 
-class LinearModelOperator(Operator):
+class LinearModelOperator(HostOperator):
     """M ~ X = (U * signature) U^T, so that the residual is M - X everywhere.
 
     A product with M is the pass here, and is counted: it costs the entries of M, not all pairs.

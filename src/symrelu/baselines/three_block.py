@@ -18,6 +18,7 @@ from scipy import sparse
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Evaluation, Operator
+from symrelu.operators.host import HostOperator
 from symrelu.problem import read_observed
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range, square_norm
@@ -35,7 +36,7 @@ from symrelu.validation import (
 _MATRICES_HELD = 10
 
 
-class TwoFactorOperator(Operator):
+class TwoFactorOperator(HostOperator):
     """M ~ max(0, U V^T) for a dense M. Only :class:`ThreeBlock` fits it.
 
     The loop knows one factor: it is [U; V], of shape (2n, rank).

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from symrelu.operators.base import Evaluation, Operator
@@ -20,9 +20,31 @@ __all__ = [
     "ReferenceOperator",
     "SparseOperator",
     "as_operator",
+    "operator_class",
 ]
 
-BACKENDS = ("auto", "dense", "sparse", "reference")
+# Name -> module and class, which is loaded when it is asked for: some need a library that may be missing.
+_CLASSES = {
+    "dense": ("symrelu.operators.dense", "DenseOperator"),
+    "sparse": ("symrelu.operators.sparse", "SparseOperator"),
+    "reference": ("symrelu.operators.reference", "ReferenceOperator"),
+}
+BACKENDS = ("auto", *_CLASSES)
+
+
+def operator_class(backend: str) -> Any:
+    """Return the class of that name among ``BACKENDS``; ImportError names the extra that is missing.
+
+    Parameters
+    ----------
+    backend : str
+
+    Returns
+    -------
+    operator_class : type
+    """
+    module, name = _CLASSES[backend]
+    return getattr(import_module(module), name)
 
 
 def as_operator(
@@ -56,18 +78,13 @@ def as_operator(
     -------
     operator : Operator
     """
-    settings = {"signature": signature, "alpha": alpha, "zero_weight": zero_weight}
     if backend == "auto":
         backend = "sparse" if issparse(M) else "dense"
-    if backend == "sparse":
-        M = csr_array(M)
-        return SparseOperator(M, _unknown(M.shape[0], diagonal, mask), **settings)
-    M = M.toarray() if issparse(M) else M
     unknown = _unknown(M.shape[0], diagonal, mask)
-    if backend == "dense":
-        return DenseOperator(M, unknown, **settings)
-    observed = np.ones(M.shape, dtype=bool) if unknown is None else ~unknown.toarray()
-    return ReferenceOperator(M, observed, **settings)
+    made: Operator = operator_class(backend).of(
+        M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight
+    )
+    return made
 
 
 def _unknown(n: int, diagonal: str, mask: Any | None) -> Any | None:

@@ -1,21 +1,19 @@
-"""What a solver may ask of a matrix: the contract behind which every representation hides."""
+"""What a solver may ask of a matrix: the contract behind which every representation hides.
+
+Nothing here knows which arrays the factors are. An operator says so by ``xp``, ``asarray`` and ``to_numpy``;
+solvers call ``op.xp`` with what the array API standard (2024.12) has, and nothing else.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
-
-from symrelu.kernels import tiles
-from symrelu.kernels.rows import solve_rows
-from symrelu.kernels.threads import allowed_threads, run_rounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +22,7 @@ class Evaluation:
 
     Attributes
     ----------
-    product : ndarray of shape (n, columns), or None
+    product : array of shape (n, columns), or None
         R(U) V, where V was given.
     latent_loss : float
         1/2 ||R(U)||^2 (its part off the support multiplied by the zero weight): what solvers lower.
@@ -57,28 +55,34 @@ class Operator(ABC):
     With X = (U * signature) U^T, the residual R(U) is M - X on the support of M, -zero_weight max(0, X) on
     its zeros and 0 where the entry is unknown. Everything that touches n x n entries is R(U) V.
 
+    Factors, and all that is passed in and given back in their place, are arrays of ``xp``; numbers are plain
+    ones. What only some representations can do (``n_positive``, ``imputed_matmul``, ``solve_rows``) is offered
+    by those that define it: see :meth:`offers`.
+
     Attributes
     ----------
+    xp : module
+        The array namespace of the factors.
     n : int
         Number of rows of M.
     dtype : numpy.dtype
         float32 or float64: the type of M, and of the factors that are passed in.
-    xp : module
-        The array namespace of the factors.
     norm : float
         Frobenius norm of M over the observed entries.
     alpha : float
         Tikhonov weight: the objective is ``latent_loss + alpha / 2 ||U||^2``.
     zero_weight : float
         Weight in (0, 1] of the zeros of M.
-    signature : ndarray of shape (rank,)
-        The signs, +1 or -1, of the columns of U.
+    signs : ndarray of shape (rank,)
+        The signs, +1 or -1, of the columns of U, on the host.
+    signature : array of shape (rank,)
+        The same as an array of ``xp``.
     evaluations : int
         Passes made so far. A V wider than U counts by its columns.
     """
 
-    xp: Any = np
-    _unknown: Any | None = None  # csr_array of bool
+    xp: Any
+    holds_all_pairs: ClassVar[bool] = False  # n x n numbers, even where M is sparse
 
     def __init__(
         self,
@@ -86,31 +90,52 @@ class Operator(ABC):
         n: int,
         dtype: np.dtype[Any],
         norm: float,
-        signature: np.ndarray,
+        signature: Any,
         alpha: float = 0.0,
         zero_weight: float = 1.0,
     ) -> None:
         self.n = n
         self.dtype = np.dtype(dtype)
         self.norm = float(norm)
-        self.signature = np.asarray(signature, self.dtype)
+        self._set_model(signature, alpha, zero_weight)
+
+    def _set_model(self, signature: Any, alpha: float, zero_weight: float) -> None:
+        self.signs = np.array(signature, self.dtype)
+        self.signature = self.asarray(self.signs)
         self.alpha = float(alpha)
         self.zero_weight = float(zero_weight)
         self.evaluations = 0
 
+    @abstractmethod
+    def asarray(self, A: np.ndarray) -> Any:
+        """Return a host array of floats as an array of this operator, in its dtype."""
+
+    @abstractmethod
+    def to_numpy(self, A: Any) -> np.ndarray:
+        """Return an array of this operator as a host array."""
+
     @property
     def rank(self) -> int:
         """Number of columns of a factor."""
-        return len(self.signature)
+        return len(self.signs)
+
+    @property
+    def eps(self) -> float:
+        """Distance from 1 to the next number of ``dtype``."""
+        return float(np.finfo(self.dtype).eps)
+
+    def offers(self, name: str) -> bool:
+        """Return whether this representation has what only some have."""
+        return getattr(type(self), name, None) is not getattr(Operator, name, None)
 
     @abstractmethod
     def matmul(self, V: Any) -> Any:
         """Return M V, unknown entries of M taken as zero."""
 
     @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where M is positive and observed: ``indptr`` (int64) and ``indices`` (int32) of the rows (CSR)."""
-        raise NotImplementedError(f"{type(self).__name__} does not tell its support.")
+    def n_positive(self) -> int:
+        """Number of positive entries of M that are observed."""
+        raise self._does_not("count its positive entries")
 
     def imputed_matmul(self, V: Any, fill: float) -> Any:
         """Return M V with ``fill`` in place of the zeros of M, without forming that matrix.
@@ -118,57 +143,26 @@ class Operator(ABC):
         Unknown entries stay zero, except on the diagonal: an item is taken to be as similar to itself as to the
         item most similar to it.
         """
-        filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
-        return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
-
-    @cached_property
-    def _not_zero(self) -> Any:
-        """One where M is positive or unknown."""
-        indptr, indices = self.support
-        ones = np.ones(len(indices), self.dtype)
-        support = sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
-        return support if self._unknown is None else support + self._unknown.astype(self.dtype)
-
-    @cached_property
-    def _unknown_diagonal(self) -> Any:
-        """The largest entry of each row whose diagonal entry is unknown, else zero."""
-        assert self._unknown is not None
-        return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
-
-    def row_maxima(self) -> Any:
-        """Return the largest observed entry of each row."""
-        raise NotImplementedError(f"{type(self).__name__} does not tell its largest entries.")
+        raise self._does_not("put numbers in place of zeros")
 
     def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
         """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.
 
         Parameters
         ----------
-        V : ndarray of shape (n, rank)
-        ridge : ndarray of shape (rank, rank)
+        V : array of shape (n, rank)
+        ridge : array of shape (rank, rank)
             Symmetric positive definite.
-        right : ndarray of shape (n, rank, columns)
+        right : array of shape (n, rank, columns)
 
         Returns
         -------
-        solution : ndarray of shape (n, rank, columns)
+        solution : array of shape (n, rank, columns)
         """
-        indptr, indices = self.support
-        right = np.ascontiguousarray(right.transpose(0, 2, 1))
-        inverse = np.linalg.inv(ridge)
-        T, Z = V @ inverse, right @ inverse
-        solution = np.empty_like(right)
-        sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
-        workers = min(allowed_threads(), self.n) if sharing else 1
-        bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
+        raise self._does_not("solve systems of its rows")
 
-        def work(_: int, parts: Sequence[int]) -> None:
-            for part in parts:
-                first, last = bounds[part], bounds[part + 1]
-                solve_rows(indptr, indices, V, ridge, T, Z, right, solution, first, last)
-
-        run_rounds(lambda: [range(workers)], work, workers)
-        return solution.transpose(0, 2, 1)
+    def _does_not(self, wish: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} does not {wish}.")
 
     @abstractmethod
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
@@ -195,10 +189,7 @@ class Operator(ABC):
     def with_model(self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0) -> Operator:
         """Return the same data under another model, sharing memory, with a count of its own."""
         other = copy.copy(self)
-        other.signature = np.asarray(signature, self.dtype)
-        other.alpha = float(alpha)
-        other.zero_weight = float(zero_weight)
-        other.evaluations = 0
+        other._set_model(signature, alpha, zero_weight)
         return other
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
@@ -210,4 +201,4 @@ class Operator(ABC):
 
     def signed(self, U: Any) -> Any:
         """Return U * signature."""
-        return U if (self.signature > 0).all() else U * self.signature
+        return U if (self.signs > 0).all() else U * self.signature

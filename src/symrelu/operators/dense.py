@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from symrelu.kernels.tiles import dense_excess
+from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
 # M is nonnegative, so that a negative number can stand for "unknown".
@@ -28,11 +28,19 @@ class DenseOperator(TiledOperator):
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
     """
 
+    holds_all_pairs = True
+
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
-        self._unknown = None if unknown is None else csr_array(unknown)
+        unknown = None if unknown is None else csr_array(unknown)
         self._coded = M if unknown is None else _code(M, unknown)
         observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
-        super().__init__(n=len(M), dtype=M.dtype, norm=sum(observed_squares) ** 0.5, **settings)
+        norm = sum(observed_squares) ** 0.5
+        super().__init__(n=len(M), dtype=M.dtype, norm=norm, unknown=unknown, **settings)
+
+    @classmethod
+    def of(cls, M: Any, unknown: Any | None, **settings: Any) -> DenseOperator:
+        """Return the operator of a checked matrix and what of it is unknown."""
+        return cls(M if isinstance(M, np.ndarray) else M.toarray(), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         if self._unknown is None:
@@ -43,7 +51,7 @@ class DenseOperator(TiledOperator):
     def row_maxima(self) -> np.ndarray:
         return np.maximum(0, self._coded.max(axis=1))
 
-    @cached_property
+    @shared_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         starts = range(0, self.n, self.tile)
         parts = [np.nonzero(self._coded[k : k + self.tile] > 0) for k in starts]

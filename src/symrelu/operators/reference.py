@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.operators.base import Evaluation, Operator
+from symrelu.operators.base import Evaluation
+from symrelu.operators.host import HostOperator
 
 
-class ReferenceOperator(Operator):
-    """Every quantity of the model from its definition.
+class ReferenceOperator(HostOperator):
+    """Every quantity of the model from its definition, in functions of the array API alone.
+
+    A subclass with another ``xp``, ``asarray`` and ``to_numpy`` is the same on other arrays.
 
     Parameters
     ----------
@@ -21,43 +24,63 @@ class ReferenceOperator(Operator):
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
     """
 
-    def __init__(self, M: np.ndarray, observed: np.ndarray, **settings: Any) -> None:
-        self._M = np.where(observed, M, M.dtype.type(0))
-        self._observed = observed
-        norm = np.linalg.norm(self._M.astype(np.float64))
-        super().__init__(n=len(M), dtype=M.dtype, norm=float(norm), **settings)
+    holds_all_pairs = True
 
-    def matmul(self, V: np.ndarray) -> np.ndarray:
+    def __init__(self, M: np.ndarray, observed: np.ndarray, **settings: Any) -> None:
+        M = np.where(observed, M, M.dtype.type(0))
+        norm = np.linalg.norm(M.astype(np.float64))
+        super().__init__(n=len(M), dtype=M.dtype, norm=float(norm), **settings)
+        self._M = self.asarray(M)
+        self._observed = self.asarray(observed) > 0
+        self._unknown_diagonal = self.asarray(np.diag(~np.diag(observed))) > 0
+        self._neighbours = [np.flatnonzero(row).tolist() for row in M]
+
+    @classmethod
+    def of(cls, M: Any, unknown: Any | None, **settings: Any) -> ReferenceOperator:
+        """Return the operator of a checked matrix and what of it is unknown."""
+        M = M if isinstance(M, np.ndarray) else M.toarray()
+        observed = np.ones(M.shape, dtype=bool) if unknown is None else ~unknown.toarray()
+        return cls(M, observed, **settings)
+
+    def matmul(self, V: Any) -> Any:
         return self._M @ V
 
-    def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
-        imputed = np.where((self._M == 0) & self._observed, self.dtype.type(fill), self._M)
-        unknown = ~np.diag(self._observed)
-        imputed[unknown, unknown] = self._M.max(axis=1)[unknown]
-        return imputed @ V
-
     @property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:
-        rows, cols = np.nonzero(self._M > 0)
-        return np.searchsorted(rows, np.arange(self.n + 1)), cols.astype(np.int32)
+    def n_positive(self) -> int:
+        return sum(map(len, self._neighbours))
 
-    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
-        systems = [V[row > 0].T @ V[row > 0] + ridge for row in self._M]
-        return np.stack([np.linalg.solve(system, b) for system, b in zip(systems, right, strict=True)])
+    def imputed_matmul(self, V: Any, fill: float) -> Any:
+        xp, M = self.xp, self._M
+        imputed = xp.where((M == 0) & self._observed, xp.full_like(M, fill), M)
+        largest = xp.broadcast_to(xp.max(M, axis=1)[:, None], M.shape)
+        return xp.where(self._unknown_diagonal, largest, imputed) @ V
 
-    def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        M, observed, w = self._M, self._observed, self.dtype.type(self.zero_weight)
+    def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
+        xp = self.xp
+        solutions = []
+        for i, neighbours in enumerate(self._neighbours):
+            part = xp.take(V, xp.asarray(neighbours, dtype=xp.int64, device=V.device), axis=0)
+            solutions.append(xp.linalg.solve(part.T @ part + ridge, right[i, ...]))
+        return xp.stack(solutions)
+
+    def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
+        xp, M, observed, w = self.xp, self._M, self._observed, self.zero_weight
         X = (U * self.signature) @ U.T
-        residual = np.where(M > 0, M - X, -w * np.maximum(0, X)) * observed
-        latent = np.where(M > 0, M, np.where(observed, np.minimum(0, X) + (1 - w) * np.maximum(0, X), X))
-        error = (M - np.maximum(0, X)) * observed
-        squares = residual.astype(np.float64) ** 2
-        hidden = np.where(observed, 0, X)
+        zero = xp.zeros_like(X)
+        above, below = xp.maximum(X, zero), xp.minimum(X, zero)
+        residual = xp.where(M > 0, M - X, xp.where(observed, -w * above, zero))
+        latent = xp.where(M > 0, M, xp.where(observed, below + (1 - w) * above, X))
+        error = xp.where(observed, M - above, zero)
+        hidden = 0 * self._sum(xp.where(observed, zero, X))  # not a number where X is none
+        squares = xp.astype(residual, xp.float64) ** 2
         return Evaluation(
             product=None if V is None else residual @ V,
-            latent_loss=float(np.sum(np.where(M > 0, squares, squares / w)) / 2 + 0 * np.sum(hidden)),
-            loss=float(np.sum(error.astype(np.float64) ** 2) / 2 + 0 * np.sum(hidden)),
-            latent_norm_squared=float(np.sum(latent.astype(np.float64) ** 2)),
-            alignment=float(np.sum(residual.astype(np.float64) * X)),
-            active_zeros=float(np.sum((M == 0) & observed & (X > 0))),
+            latent_loss=self._sum(xp.where(M > 0, squares, squares / w)) / 2 + hidden,
+            loss=self._sum(xp.astype(error, xp.float64) ** 2) / 2 + hidden,
+            latent_norm_squared=self._sum(xp.astype(latent, xp.float64) ** 2),
+            alignment=self._sum(xp.astype(residual, xp.float64) * xp.astype(X, xp.float64)),
+            active_zeros=self._sum(xp.astype((M == 0) & observed & (X > 0), xp.float64)),
         )
+
+    def _sum(self, A: Any) -> float:
+        return float(self.xp.sum(A, dtype=self.xp.float64))

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.kernels.tiles import TILE, PackedEntries, pack_entries, sparse_excess
+from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
 
@@ -30,11 +31,16 @@ class SparseOperator(TiledOperator):
         if unknown is not None:
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()
-        self._M, self._unknown = M, unknown
+        self._M = M
         self._support = _pack(M, tile)
         self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown, tile)
         norm = float(np.linalg.norm(M.data.astype(np.float64, copy=False)))
-        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, tile=tile, **settings)
+        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, unknown=unknown, tile=tile, **settings)
+
+    @classmethod
+    def of(cls, M: Any, unknown: Any | None, **settings: Any) -> SparseOperator:
+        """Return the operator of a checked matrix and what of it is unknown."""
+        return cls(sparse.csr_array(M), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._M @ V
@@ -42,7 +48,7 @@ class SparseOperator(TiledOperator):
     def row_maxima(self) -> np.ndarray:
         return self._M.max(axis=1).toarray()
 
-    @property
+    @shared_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.rows import solve_rows
 from symrelu.kernels.tiles import TILE, Sums, stream
-from symrelu.operators.base import Evaluation, Operator
+from symrelu.operators.base import Evaluation
+from symrelu.operators.host import SupportOperator
 
 
-class TiledOperator(Operator):
+class TiledOperator(SupportOperator):
     """An operator that knows how to turn one tile of X into its excess, X - W.
 
     Parameters
@@ -21,7 +21,7 @@ class TiledOperator(Operator):
     tile : int
         Side length of the tiles.
     **problem
-        Passed on to :class:`~symrelu.operators.base.Operator`.
+        Passed on to :class:`~symrelu.operators.host.SupportOperator`.
     """
 
     def __init__(self, *, tile: int = TILE, **problem: Any) -> None:
@@ -56,6 +56,4 @@ class TiledOperator(Operator):
     def warm_up(self) -> None:
         side = min(self.tile, self.n)
         self._excess(np.zeros((side, side), self.dtype), 0, 0)
-        one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
-        no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
-        solve_rows(*no_rows, one, one, one, empty, empty, empty, np.int64(0), np.int64(0))
+        super().warm_up()

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, check_range, inner, objective, square_norm
+from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
 from symrelu.solvers.cubic import positive_root
 from symrelu.solvers.partial import partial_gradient, rise
 
@@ -42,8 +42,8 @@ class AAPBState(State):
 
     iteration: int
     momentum: float  # b, after the safeguard
-    extrapolated: Any  # Y
-    partial_gradient: Any  # grad_Y F(W, Y)
+    extrapolated: Factor  # Y
+    partial_gradient: Factor  # grad_Y F(W, Y)
     bregman_distance: float  # D_psi(U_previous, U) with the kernel of the previous step
     step_size: float  # of the coming step
     rise: float  # F(W, Y) - F(W, U)
@@ -82,6 +82,9 @@ class AAPB:
     AAPB(step_size=10.0, momentum=0.95, safeguard=False)
     """
 
+    State = AAPBState
+    requires = frozenset[str]()
+
     step_size: float | str = 1.0
     momentum: float = 1.0
     safeguard: bool = False
@@ -102,9 +105,8 @@ class AAPB:
         step_size = 1.0 if isinstance(self.step_size, str) else self.step_size
         return self._evaluate(op, U0, U0, iteration=0, previous_latent_norm=0.0, step_size=step_size)
 
-    def step(self, op: Operator, state: State) -> AAPBState:
+    def step(self, op: Operator, state: AAPBState) -> AAPBState:
         """Make one Bregman step and evaluate once; an adaptive step that was too long is made again."""
-        assert isinstance(state, AAPBState)
         eta = state.step_size
         while True:
             U = self._moved(op, state, eta)

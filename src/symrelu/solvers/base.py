@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 from symrelu.operators.base import Operator
+
+# The arrays of a state, of the operator's kind, with their shape; None is any length.
+Factor = Annotated[Any, ("n", "rank")]
+Factors = Annotated[Any, (None, "n", "rank")]
+Vector = Annotated[Any, (None,)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -17,9 +22,12 @@ class State:
     ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` belong to ``U``. So does ``gradient_norm``
     where ``gradient_at_U`` says so; else it is a near substitute that cost nothing, and the loop asks for the
     true one before it calls ``U`` stationary.
+
+    The annotations are what a checkpoint is held against: ``float``, ``int`` and ``bool`` for numbers,
+    ``Factor``, ``Factors`` and ``Vector`` for arrays.
     """
 
-    U: Any
+    U: Factor
     objective: float
     gradient_norm: float
     latent_loss: float
@@ -30,13 +38,35 @@ class State:
 
 @runtime_checkable
 class Solver(Protocol):
-    """How to move. Hyperparameters only: what evolves is in the state, what is fitted in the operator."""
+    """How to move. Hyperparameters only: what evolves is in the state, what is fitted in the operator.
+
+    Two things are declared beside its methods. ``State`` is the class of its states, by which a checkpoint is
+    read; ``requires`` names what it asks of an operator that only some offer, such as ``solve_rows``. A solver
+    without them requires nothing, and cannot go on from a checkpoint.
+    """
 
     def init(self, op: Operator, U0: Any) -> State:
         """Evaluate at the starting factor."""
 
-    def step(self, op: Operator, state: State) -> State:
+    def step(self, op: Operator, state: Any) -> State:
         """Move once and evaluate at the new factor."""
+
+
+def check_offers(owner: str, requires: Any, op: Operator, instead: str) -> None:
+    """Raise unless an operator offers what a solver or a start requires."""
+    missing = sorted(name for name in requires if not op.offers(name))
+    if missing:
+        raise TypeError(
+            f"{owner} needs {' and '.join(missing)} of the matrix, which {type(op).__name__} does not offer. "
+            f"{instead}"
+        )
+
+
+def confirmed(op: Operator, state: State) -> State:
+    """Return a state with the gradient norm at its own U, which costs a pass."""
+    product = op.residual_product(state.U, state.U).product
+    norm = math.sqrt(square_norm(op, op.alpha * state.U - 2 * product * op.signature))
+    return replace(state, gradient_norm=norm, gradient_at_U=True)
 
 
 def inner(op: Operator, A: Any, B: Any) -> float:

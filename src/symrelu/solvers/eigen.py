@@ -24,18 +24,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, check_count, check_range, objective, square_norm
+from symrelu.solvers.base import Factor, State, Vector, check_count, check_range, objective, square_norm
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EigenState(State):
     """State of :class:`Eigen`. ``U`` is the extrapolated factor: the one pass of a step is made there."""
 
-    basis: Any  # Q, orthonormal, spans U
-    product: Any  # R(U) Q
-    eigenfactor: Any  # U before the extrapolation
+    basis: Factor  # Q, orthonormal, spans U
+    product: Factor  # R(U) Q
+    eigenfactor: Factor  # U before the extrapolation
     since_restart: int
-    eigenvalues: Any  # of W in the span of Q and W Q, falling
+    eigenvalues: Vector  # of W in the span of Q and W Q, falling
     sweeps: int  # of the coming step
 
 
@@ -65,6 +65,9 @@ class Eigen:
     True
     """
 
+    State = EigenState
+    requires = frozenset[str]()
+
     momentum: float = 1.0
     sweeps: int = 1
 
@@ -74,12 +77,11 @@ class Eigen:
 
     def init(self, op: Operator, U0: Any) -> EigenState:
         """Evaluate at U0, which is also its own predecessor."""
-        nothing = op.xp.zeros(min(2 * op.rank, op.n), dtype=U0.dtype)
+        nothing = op.xp.zeros(min(2 * op.rank, op.n), dtype=U0.dtype, device=U0.device)
         return _evaluate(op, U0, U0, 0, nothing, self.sweeps)
 
-    def step(self, op: Operator, state: State) -> EigenState:
+    def step(self, op: Operator, state: EigenState) -> EigenState:
         """Go to the leading eigenvectors of W, extrapolate, and evaluate there; take back what went too far."""
-        assert isinstance(state, EigenState)
         U, eigenvalues = _best_factor(op, state, state.sweeps)
         k = state.since_restart
         b = self.momentum * max(0, k - 1) / (k + 2)
@@ -152,9 +154,8 @@ class _Span(NamedTuple):
         # With Q in the factorisation, what is outside is orthogonal to it even where W adds next to nothing.
         outside = xp.linalg.qr(xp.concat([Q, product - Q @ inside], axis=1))[0][:, rank:]
         height = outside.T @ product
-        corner = xp.zeros((outside.shape[1], outside.shape[1]), dtype=Q.dtype)
-        upper = xp.concat([(inside + inside.T) / 2, height.T], axis=1)
-        core = xp.concat([upper, xp.concat([height, corner], axis=1)])
+        corner = xp.zeros((outside.shape[1], outside.shape[1]), dtype=Q.dtype, device=Q.device)
+        core = _blocks(op, (inside + inside.T) / 2, height, corner)
         return cls(xp.concat([Q, outside], axis=1), product, core)
 
     @property
@@ -164,14 +165,14 @@ class _Span(NamedTuple):
     def completed(self, op: Operator, product: Any) -> _Span:
         """Return the same with the product of W and what is outside."""
         corner = self.outside.T @ product
-        core = self.core.copy()
-        core[op.rank :, op.rank :] = (corner + corner.T) / 2
+        rank = op.rank
+        core = _blocks(op, self.core[:rank, :rank], self.core[rank:, :rank], (corner + corner.T) / 2)
         return _Span(self.basis, op.xp.concat([self.product, product], axis=1), core)
 
     def turned(self, op: Operator) -> _Span:
         """Return the span of the best vectors in this one, which is complete, and of what W adds to them."""
         values, vectors = op.xp.linalg.eigh(self.core)
-        chosen = vectors[:, _extremes(op, values.shape[0])]
+        chosen = _columns(op, vectors, _extremes(op, values.shape[0]))
         return _Span.of(op, self.basis @ chosen, self.product @ chosen)
 
     def factor(self, op: Operator) -> tuple[Any, Any]:
@@ -179,26 +180,45 @@ class _Span(NamedTuple):
         xp = op.xp
         values, vectors = xp.linalg.eigh(self.core)
         chosen = _extremes(op, values.shape[0])
-        size = xp.sqrt(xp.clip(values[chosen] * op.signature - op.alpha / 2, 0, None))
-        return self.basis @ (vectors[:, chosen] * size), values[::-1]
+        leading = xp.take(values, _places(op, values, chosen))
+        size = xp.sqrt(xp.clip(leading * op.signature - op.alpha / 2, min=0.0))
+        return self.basis @ (_columns(op, vectors, chosen) * size), xp.flip(values)
 
 
-def _extremes(op: Operator, count: int) -> Any:
+def _blocks(op: Operator, upper: Any, height: Any, lower: Any) -> Any:
+    """Return the symmetric matrix of these blocks, ``height`` left of ``lower``."""
+    top = op.xp.concat([upper, height.T], axis=1)
+    return op.xp.concat([top, op.xp.concat([height, lower], axis=1)])
+
+
+def _extremes(op: Operator, count: int) -> list[int]:
     """Return where, among rising eigenvalues, the largest are for columns of sign +1, the lowest for -1."""
-    xp, positive = op.xp, op.signature > 0
-    n_positive = int(xp.sum(positive))
-    places = xp.empty(op.rank, dtype=xp.int64)
-    places[positive] = xp.arange(count - 1, count - 1 - n_positive, -1)
-    places[~positive] = xp.arange(op.rank - n_positive)
-    return places
+    from_the_top, from_the_bottom = iter(range(count - 1, -1, -1)), iter(range(count))
+    return [next(from_the_top if sign > 0 else from_the_bottom) for sign in op.signs.tolist()]
+
+
+def _places(op: Operator, like: Any, places: list[int]) -> Any:
+    """Return integers as an array where another array lives."""
+    return op.xp.asarray(places, dtype=op.xp.int64, device=like.device)
+
+
+def _columns(op: Operator, A: Any, chosen: list[int]) -> Any:
+    """Return some columns of a matrix."""
+    return op.xp.take(A.T, _places(op, A, chosen), axis=0).T
 
 
 def _aligned(op: Operator, U: Any, other: Any) -> Any:
     """Rotate the columns of equal sign such that U is as near as possible to ``other``; X stays the same."""
-    rotated = U.copy()
-    for sign in (1.0, -1.0):
-        columns = op.signature == sign
-        if columns.any():
-            left, _, right = op.xp.linalg.svd(U[:, columns].T @ other[:, columns])
-            rotated[:, columns] = U[:, columns] @ (left @ right)
-    return rotated
+    signs = op.signs.tolist()
+    order: list[int] = []
+    parts = []
+    for sign in sorted(set(signs)):
+        chosen = [k for k, own in enumerate(signs) if own == sign]
+        columns, others = _columns(op, U, chosen), _columns(op, other, chosen)
+        left, _, right = op.xp.linalg.svd(columns.T @ others)
+        parts.append(columns @ (left @ right))
+        order += chosen
+    rotated = op.xp.concat(parts, axis=1)
+    return (
+        rotated if order == sorted(order) else _columns(op, rotated, [order.index(k) for k in range(op.rank)])
+    )

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, check_count, inner, objective, square_norm
+from symrelu.solvers.base import Factor, Factors, State, check_count, inner, objective, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -42,9 +42,9 @@ _SHORTEST, _LONGEST, _SHORTENED = 0.05, 0.9, 0.2  # of an interpolated step; of 
 class LBFGSState(State):
     """State of :class:`LBFGS`: the gradient, and the last steps with the changes of the gradient."""
 
-    gradient: Any
-    steps: Any  # (k, n, rank), the oldest first
-    changes: Any
+    gradient: Factor
+    steps: Factors  # the oldest first
+    changes: Factors
     damping: float
     active_zeros: float
 
@@ -70,6 +70,9 @@ class LBFGS:
     True
     """
 
+    State = LBFGSState
+    requires = frozenset({"n_positive", "solve_rows"})
+
     memory: int = 10
 
     def __post_init__(self) -> None:
@@ -77,12 +80,11 @@ class LBFGS:
 
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
-        nothing = op.xp.empty((0, *U0.shape), dtype=U0.dtype)
+        nothing = op.xp.empty((0, *U0.shape), dtype=U0.dtype, device=U0.device)
         return _evaluate(op, U0, nothing, nothing, _FIRST_DAMPING)
 
-    def step(self, op: Operator, state: State) -> LBFGSState:
+    def step(self, op: Operator, state: LBFGSState) -> LBFGSState:
         """Go along the direction, as far as the objective allows."""
-        assert isinstance(state, LBFGSState)
         D = _direction(op, state)
         slope = inner(op, state.gradient, D)
         new = self._try(op, state, D, 1.0) if slope < 0 else None
@@ -106,7 +108,8 @@ class LBFGS:
 
     def _fall_back(self, op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
         """Forget the past, and go to the minimum of the majoriser along the preconditioned gradient."""
-        forgetful = replace(state, steps=state.steps[:0], changes=state.changes[:0], damping=damping)
+        steps, changes = state.steps[:0, ...], state.changes[:0, ...]
+        forgetful = replace(state, steps=steps, changes=changes, damping=damping)
         D = _direction(op, forgetful)
         if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding has spoilt the systems
             D = -state.gradient
@@ -120,8 +123,8 @@ class LBFGS:
         S, Y = new.U - old.U, new.gradient - old.gradient
         if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
             kept = max(0, steps.shape[0] + 1 - self.memory)
-            steps = op.xp.concat([steps[kept:], S[None]])
-            changes = op.xp.concat([changes[kept:], Y[None]])
+            steps = op.xp.concat([steps[kept:, ...], S[None, ...]])
+            changes = op.xp.concat([changes[kept:, ...], Y[None, ...]])
         return replace(new, steps=steps, changes=changes, damping=damping)
 
 
@@ -150,7 +153,7 @@ def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
 
 def _direction(op: Operator, state: LBFGSState) -> Any:
     """Return minus the gradient times the inverse of the approximate second derivative (two-loop recursion)."""
-    pairs = list(zip(state.steps, state.changes, strict=True))
+    pairs = [(state.steps[k, ...], state.changes[k, ...]) for k in range(state.steps.shape[0])]
     Q, weights = state.gradient, []
     for S, Y in reversed(pairs):
         curvature = inner(op, S, Y)
@@ -175,14 +178,14 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     V = state.U * op.signature
     gram = V.T @ V
     rank = V.shape[1]
-    entries = op.support[1].shape[0]
+    entries = op.n_positive
     alike = entries * rank > _ENTRIES_WORTH * op.n**2
     share = 1.0 if alike else (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
     size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
     left_out = 2 * math.sqrt(2 * state.latent_loss / op.n)
-    rounding = _ROUNDING * rank * float(op.xp.finfo(V.dtype).eps) * (1 + share) * size
+    rounding = _ROUNDING * rank * op.eps * (1 + share) * size
     small = max(op.alpha / 2 + left_out + _NEGLIGIBLE * size, rounding)
-    ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype)
+    ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype, device=V.device)
     if alike:
         half = op.xp.linalg.solve(ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
         return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))

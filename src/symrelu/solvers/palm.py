@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import State, check_range, inner, objective, square_norm
+from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
 from symrelu.solvers.partial import partial_gradient, rise
 
 # L falls a little after each success, and is doubled when it was too small.
@@ -33,8 +33,8 @@ class PALMState(State):
     """State of :class:`PALM` before step ``iteration``."""
 
     iteration: int
-    extrapolated: Any  # Y
-    partial_gradient: Any  # grad_Y F(W, Y)
+    extrapolated: Factor  # Y
+    partial_gradient: Factor  # grad_Y F(W, Y)
     rise: float  # F(W, Y) - F(W, U)
     curvature: float  # L
 
@@ -63,6 +63,9 @@ class PALM:
     PALM(momentum=1.0)
     """
 
+    State = PALMState
+    requires = frozenset[str]()
+
     momentum: float = 0.0
 
     def __post_init__(self) -> None:
@@ -74,9 +77,8 @@ class PALM:
         # A bound of the second derivative of F(W, .) near U0.
         return replace(state, curvature=6 * square_norm(op, U0) + 2 * state.latent_norm)
 
-    def step(self, op: Operator, state: State) -> PALMState:
+    def step(self, op: Operator, state: PALMState) -> PALMState:
         """Make one proximal step and evaluate once; a step that was too long is made again."""
-        assert isinstance(state, PALMState)
         L = state.curvature
         while True:
             U = (L * state.extrapolated - state.partial_gradient) / (L + op.alpha)
@@ -84,7 +86,7 @@ class PALM:
             if _descends(op, state, new, L):
                 return new
             change = math.sqrt(square_norm(op, U - state.extrapolated) / square_norm(op, state.extrapolated))
-            if change <= _LOST * _precision(op):
+            if change <= _LOST * op.eps:
                 return new if new.objective <= state.objective else state
             L *= _TIGHTEN
             if not math.isfinite(L):  # something overflows at any step, and the loop will say so
@@ -111,13 +113,9 @@ class PALM:
         )
 
 
-def _precision(op: Operator) -> float:
-    return float(op.xp.finfo(op.dtype).eps)
-
-
 def _descends(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
     """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + L/2 ||U+ - Y||^2, up to rounding."""
     change = new.U - old.extrapolated
     model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change)
-    slack = _ROUNDING * _precision(op) * (old.latent_loss + abs(old.rise))
+    slack = _ROUNDING * op.eps * (old.latent_loss + abs(old.rise))
     return new.latent_loss <= model + L / 2 * square_norm(op, change) + slack

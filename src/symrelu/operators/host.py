@@ -1,0 +1,111 @@
+"""What operators on NumPy arrays share: the border, and what follows from where M is positive."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.kernels import tiles
+from symrelu.kernels.rows import solve_rows
+from symrelu.kernels.threads import allowed_threads, run_rounds
+from symrelu.operators.base import Operator
+
+
+class HostOperator(Operator):
+    """An operator whose arrays are NumPy's."""
+
+    xp = np
+
+    def asarray(self, A: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(A, dtype=self.dtype)
+
+    def to_numpy(self, A: np.ndarray) -> np.ndarray:
+        return A
+
+
+class shared_property(cached_property[Any]):  # used like a function: @shared_property
+    """What follows from the data alone: found once for all operators that share them, under whatever model."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
+        assert self.attrname is not None
+        if self.attrname not in instance._shared:
+            instance._shared[self.attrname] = self.func(instance)
+        return instance._shared[self.attrname]
+
+
+class SupportOperator(HostOperator):
+    """An operator that knows where M is positive.
+
+    Parameters
+    ----------
+    unknown : csr_array of bool, or None
+        True where the entry is unknown.
+    **problem
+        Passed on to :class:`~symrelu.operators.base.Operator`.
+    """
+
+    def __init__(self, *, unknown: Any | None, **problem: Any) -> None:
+        super().__init__(**problem)
+        self._unknown = unknown
+        self._shared: dict[str, Any] = {}
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where M is positive and observed: ``indptr`` (int64) and ``indices`` (int32) of the rows (CSR)."""
+
+    @abstractmethod
+    def row_maxima(self) -> np.ndarray:
+        """Return the largest observed entry of each row."""
+
+    @property
+    def n_positive(self) -> int:
+        return len(self.support[1])
+
+    def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
+        filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
+        return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
+
+    @shared_property
+    def _not_zero(self) -> Any:
+        """One where M is positive or unknown."""
+        indptr, indices = self.support
+        ones = np.ones(len(indices), self.dtype)
+        support = sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
+        return support if self._unknown is None else support + self._unknown.astype(self.dtype)
+
+    @shared_property
+    def _unknown_diagonal(self) -> np.ndarray:
+        """The largest entry of each row whose diagonal entry is unknown, else zero."""
+        assert self._unknown is not None
+        return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
+
+    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+        indptr, indices = self.support
+        right = np.ascontiguousarray(right.transpose(0, 2, 1))
+        inverse = np.linalg.inv(ridge)
+        T, Z = V @ inverse, right @ inverse
+        solution = np.empty_like(right)
+        sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
+        workers = min(allowed_threads(), self.n) if sharing else 1
+        bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
+
+        def work(_: int, parts: Sequence[int]) -> None:
+            for part in parts:
+                first, last = bounds[part], bounds[part + 1]
+                solve_rows(indptr, indices, V, ridge, T, Z, right, solution, first, last)
+
+        run_rounds(lambda: [range(workers)], work, workers)
+        return solution.transpose(0, 2, 1)
+
+    def warm_up(self) -> None:
+        one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
+        no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
+        solve_rows(*no_rows, one, one, one, empty, empty, empty, np.int64(0), np.int64(0))
