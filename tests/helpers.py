@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
+from symrelu import loop
+from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
@@ -160,3 +163,10 @@ def refusal(read: Any, path: Any) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def run(op: Operator, solver: Any, U0: Any, limits: loop.Limits, callback: Any = None, **settings: Any) -> Any:
+    """Run the loop with a history and a callback, and return its outcome with the history."""
+    history = HistoryKeeper()
+    outcome = loop.run(op, solver, U0, limits, observers=[history, *callers(callback)], **settings)
+    return SimpleNamespace(**vars(outcome), history=history.history(), converged=outcome.status.converged)

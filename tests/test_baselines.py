@@ -352,7 +352,7 @@ def test_baselines_of_tiny_and_huge_matrices(exponent):
 
 
 def test_decompose_refuses_solvers_of_another_model():
-    with pytest.raises(TypeError, match=r"SymHALS fits the model without a ReLU: pass it to baselines"):
+    with pytest.raises(TypeError, match=r"SymHALS needs loss_from_product of .*pass it to baselines"):
         decompose(graph(), 3, solver=SymHALS())
 
 
@@ -622,7 +622,9 @@ def test_three_block_refuses_what_does_not_fit_into_memory(monkeypatch):
 
 
 def test_three_block_goes_with_its_own_operator_only():
-    with pytest.raises(TypeError, match=r"ThreeBlock fits a model with two factors: use baselines.three_block"):
+    with pytest.raises(
+        TypeError, match=r"ThreeBlock needs evaluate of .*It fits a model with two factors: use baselines.three"
+    ):
         decompose(graph(), 3, solver=ThreeBlock())
     with pytest.raises(TypeError, match="model with two factors: only ThreeBlock fits it"):
         run(TwoFactorOperator(graph(), 3), AAPB(), np.ones((60, 3)), Limits())

@@ -314,6 +314,8 @@ class OddState(State):
 class Odd:
     """A solver of a user, with something odd in its state."""
 
+    State = OddState
+
     kind: str = "int64"
 
     def init(self, op, U0):
@@ -487,8 +489,11 @@ DAMAGE = {
     ),
     "seconds of text": ({"checkpoint": lambda h: h.update(seconds="1")}, "its seconds are '1'"),
     "no identity": ({"checkpoint": lambda h: h.update(identity=3)}, "it does not say of which fit it is"),
-    "no factor": ({"state_U": None}, "it has no 'U'"),
-    "a wide factor": ({"state_U": np.ones((60, 9))}, r"its U is not an array of float64 of shape \(60, 3\)"),
+    "no factor": ({"state_U": None}, "its state has the fields"),
+    "a wide factor": (
+        {"state_U": np.ones((60, 9))},
+        r"its U has shape \(60, 9\), and this fit needs \(60, 3\)",
+    ),
     "a factor of text": ({"state_U": np.full((60, 3), "x")}, "its U is not an array of float64"),
     "a field too few": ({"state_gradient": None}, "its state has the fields"),
     "a field too many": ({"state_extra": np.ones(2)}, "its state has the fields"),

@@ -13,7 +13,14 @@ with warnings.catch_warnings():
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
 MODULES = [symrelu, graphs, datasets, metrics, baselines, loop, operators, solvers]
-INTERNAL = ("symrelu.loop", "symrelu.operators", "symrelu.solvers", "symrelu.validation", "symrelu.start")
+INTERNAL = (
+    "symrelu.loop",
+    "symrelu.operators",
+    "symrelu.solvers",
+    "symrelu.start",
+    "symrelu.stopping",
+    "symrelu.validation",
+)
 
 
 def public_objects():

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, Problem, start
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, Problem, run, start
 from numpy.testing import assert_allclose, assert_array_equal
 
 import symrelu
 from symrelu import decompose
 from symrelu.kernels.threads import allowed_threads, single_threaded_blas
-from symrelu.loop import Limits, _Journey, run
+from symrelu.loop import Fit, Limits
 from symrelu.solution import Status
 from symrelu.solvers import AAPB, LBFGS, PALM, State
 
@@ -360,16 +360,20 @@ def interrupted_fit(path, k, monkeypatch, **settings):
     """Fit with a checkpoint and Ctrl-C at line k of the third step. Return how many lines that step has."""
     steps = []
 
-    def counted(self, move, advance=_Journey.advance):
+    def counted(self, move, advance=Fit.advance):
         steps.append(move)
+        return advance(self, move)
+
+    def told(self, observers, tell=Fit.tell):
         try:
-            return advance(self, move)
+            return tell(self, observers)
         finally:
             if len(steps) == 4:
                 steps.append("the end of the step")
 
     with monkeypatch.context() as patch, Interrupter(k, lambda: len(steps) == 4) as interrupter:
-        patch.setattr(_Journey, "advance", counted)
+        patch.setattr(Fit, "advance", counted)
+        patch.setattr(Fit, "tell", told)
         patch.setattr(os, "fsync", lambda file: None)  # nobody pulls the plug here
         decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
     return interrupter.lines

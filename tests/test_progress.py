@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,10 +34,10 @@ def test_a_line_a_second(caplog, monkeypatch):
     now = iter(np.arange(0, 10, 0.4))
     monkeypatch.setattr("symrelu.progress.time.monotonic", lambda: next(now))
     narrator = Narrator(1)
-    record = decompose(M, 1, random_state=0).history.records()[0]
+    fit = SimpleNamespace(record=decompose(M, 1, random_state=0).history.records()[0])
     with caplog.at_level(logging.INFO, "symrelu"):
         for _ in range(9):  # 0.4 to 3.6 seconds
-            narrator.step(record)
+            narrator.step(fit)
     assert len(caplog.records) == 3
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from symrelu.checkpoint import CheckpointFile, as_checkpoint, fingerprint
+from symrelu.checkpoint import CheckpointFile, CheckpointWriter, as_checkpoint, check_solver, fingerprint
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, Limits, run
+from symrelu.loop import Callback, Limits, Observer, check_solver_offered, run
+from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators import BACKENDS, as_operator
 from symrelu.problem import read_observed
 from symrelu.progress import check_verbose, narrated
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
-from symrelu.start import check_init, count_negative, start
+from symrelu.start import check_init, check_start_offered, count_negative, start
 from symrelu.validation import (
     check_callback,
     check_choice,
@@ -137,10 +137,8 @@ def decompose(
     alpha = check_number("alpha", alpha)
     check_callback(callback)
     checkpoint = as_checkpoint(checkpoint)
-    if checkpoint is not None and " object at 0x" in repr(solver):
-        raise ValueError(
-            f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
-        )
+    if checkpoint is not None:
+        check_solver(solver)
     verbose = check_verbose(verbose)
     M, mask = read_observed(M, mask, diagonal, fitted=True)
     n = M.shape[0]
@@ -163,7 +161,9 @@ def decompose(
             mask=mask,
             backend=backend,
         )
-        file = snapshot = None
+        check_solver_offered(op, solver)
+        check_start_offered(op, init)
+        file = snapshot = standing = None
         if checkpoint is not None:
             identity = _identity(
                 M,
@@ -181,26 +181,28 @@ def decompose(
             file = CheckpointFile(checkpoint, identity)
             snapshot = file.read()
         if snapshot is not None:
+            assert file is not None
             op = op.with_signature(snapshot.signature)
-            U0 = None
+            with file.refusing():
+                standing = snapshot.standing(op, solver)
+            history, U0 = HistoryKeeper(snapshot.history.records()), None
         else:
+            history = HistoryKeeper()
             if isinstance(n_negative, str):
                 op = op.with_signature(_signature(rank, count_negative(op, random_state)))
             U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
         with narrated(verbose) as narrator:
-            solution = run(
-                op,
-                solver,
-                U0,
-                limits,
-                callback=callback,
-                exponent=exponent,
-                checkpoint=file,
-                snapshot=snapshot,
-                tell=narrator.step,
-            )
-            narrator.end(solution)
-    return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))
+            observers: list[Observer] = [history, narrator, *callers(callback)]
+            if file is not None:
+                observers.append(CheckpointWriter(file, history))
+            outcome = run(op, solver, U0, limits, observers=observers, exponent=exponent, standing=standing)
+    return Solution(
+        **vars(outcome),
+        history=history.history(),
+        solver=repr(solver),
+        diagonal=diagonal,
+        zero_weight=float(zero_weight),
+    )
 
 
 def _check_n_negative(n_negative: Any, rank: int) -> Any:

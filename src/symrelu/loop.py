@@ -1,38 +1,26 @@
-"""The only loop of the library: it moves a solver until a test is met or a limit is reached."""
+"""The only loop of the library: it moves a solver until a test is met or a limit is reached.
+
+It knows no model, and none of those who look on. Factors are the operator's arrays; what leaves the loop
+(:class:`Progress`, :class:`Outcome`, records) is on the host and in the units of M.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from symrelu.checkpoint import CheckpointFile, Snapshot, check_state, restored
 from symrelu.operators.base import Operator
-from symrelu.solution import History, Record, Solution, Status
-from symrelu.solvers.base import Solver, State, square_norm
+from symrelu.solution import Record, Status
+from symrelu.solvers.base import Solver, State, check_offers
+from symrelu.stopping import Standing, first_standing, judged, next_standing
 from symrelu.validation import check_integer, check_number
-
-# The plateau test looks at the spread of the objective over so many iterations. A spread, not a fall: the
-# objective of an accelerated method may rise for a while before it falls further.
-PLATEAU_WINDOW = 20
-
-# X is known up to eps ||U||^2, and so the objective up to that times the residual. What creeps below this is at
-# the end of its precision, not of its way, where X is not known better than to a part of the residual, unless
-# the error is one that the precision of M itself would excuse.
-_ROUNDED_PART = 1e-2
-_CREEPING = 0.1
-_EXCUSED_ERROR = 1e3  # times eps
-
-# A factor that shrinks to zero nears it ever more slowly: it has vanished when its square is this small next to
-# M, and the objective is below that of U = 0 by no more than this part.
-_SMALL = 1e-3
-_NO_BETTER = 1e-5
 
 
 @dataclass(frozen=True)
@@ -95,101 +83,145 @@ class Progress:
 Callback = Callable[[Progress], Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a loop ends with.
+
+    Attributes
+    ----------
+    status : Status
+    U : ndarray of shape (n, rank)
+    signature : ndarray of shape (rank,)
+    alpha, norm, objective : float
+        Tikhonov weight, ||M|| over the observed entries, and the objective at U.
+    relative_error : float
+        At U.
+    n_iter, n_evaluations : int
+        Steps, and passes over the pairs, that were made.
+    """
+
+    status: Status
+    U: np.ndarray
+    signature: np.ndarray
+    alpha: float
+    norm: float
+    objective: float
+    relative_error: float
+    n_iter: int
+    n_evaluations: int
+
+
+class Observer:
+    """Who is told how a fit goes. The loop asks nothing else of those who look on."""
+
+    def begin(self, fit: Fit) -> None:
+        """Look at the starting factor, or at what a fit goes on from."""
+
+    def step(self, fit: Fit) -> bool:
+        """Look at a step; return True to stop the fit."""
+        return False
+
+    def end(self, fit: Fit) -> None:
+        """Look at the end; ``fit.status`` is None where an exception made it."""
+
+
 def run(
     op: Operator,
     solver: Solver,
     U0: Any,
     limits: Limits,
     *,
-    callback: Callback | None = None,
+    observers: Sequence[Observer] = (),
     exponent: int = 0,
-    checkpoint: CheckpointFile | None = None,
-    snapshot: Snapshot | None = None,
-    tell: Callable[[Record], None] | None = None,
-) -> Solution:
-    """Run ``solver`` from ``U0`` and return the solution.
+    standing: Standing | None = None,
+) -> Outcome:
+    """Run ``solver`` from ``U0`` and return what it came to.
 
     Parameters
     ----------
     op : Operator
         The problem, its matrix divided by 4^exponent.
     solver : Solver
-    U0 : ndarray of shape (n, rank)
-        Starting factor, divided by 2^exponent.
+    U0 : array of shape (n, rank)
+        Starting factor, divided by 2^exponent: an array of the operator.
     limits : Limits
-    callback : callable, optional
-        Called with a :class:`Progress` after each step; returning True stops the fit.
+    observers : sequence of Observer
+        Told of the start, of each step and of the end, in this order.
     exponent : int
-        What was taken out of M: history and factor are given back in the units of M.
-    checkpoint : CheckpointFile, optional
-        Written from time to time, and at the end.
-    snapshot : Snapshot, optional
-        Where an earlier run had come to: this one goes on from there.
-    tell : callable, optional
-        Called with the newest :class:`~symrelu.solution.Record` after each step.
+        What was taken out of M: all that is given back is in the units of M.
+    standing : Standing, optional
+        Where an earlier run had come to: this one goes on from there, and U0 is not looked at.
+
+    Returns
+    -------
+    outcome : Outcome
     """
+    check_solver_offered(op, solver)
     op.warm_up()
-    journey = _Journey(op, limits, exponent)
-    status: Status | None = None
+    fit = Fit(op, limits, exponent)
     try:
-        if snapshot is None:
-            status = journey.advance(partial(solver.init, op, U0))
-            if checkpoint is not None and journey.moved:
-                check_state(journey.now.state)
+        if standing is None:
+            fit.advance(partial(solver.init, op, U0))
         else:
-            assert checkpoint is not None
-            with checkpoint.refusing():
-                status = journey.resume(snapshot, solver)
-        while status is None:
-            if checkpoint is not None and checkpoint.is_due():
-                checkpoint.write(journey.snapshot())
-            status = journey.advance(partial(solver.step, op, journey.now.state))
-            if tell is not None and journey.moved:
-                tell(journey.record)
-            if callback is not None and journey.moved:
-                asked_to_stop = bool(callback(journey.progress()))
-                status = Status.CALLBACK if asked_to_stop and status is None else status
+            fit.resume(standing)
+        fit.check_begun()
+        for observer in observers:
+            observer.begin(fit)
+        while fit.status is None:
+            fit.advance(partial(solver.step, op, fit.now.state))
+            if fit.moved:
+                fit.tell(observers)
     except KeyboardInterrupt:
-        if not journey.begun:
+        if not fit.begun:
             raise
-        status = Status.INTERRUPTED
-    except BaseException:  # of a callback, say: what was reached is not lost with it
-        if checkpoint is not None and journey.begun and journey.now.n_records > 1:
-            checkpoint.write(journey.snapshot())
+        fit.status = Status.INTERRUPTED
+    except BaseException:  # of an observer, say: what was reached is not lost with it
+        if fit.begun:
+            _end(fit, observers)
         raise
-    if checkpoint is not None and journey.begun:
+    _end(fit, observers)
+    return fit.outcome()
+
+
+def _end(fit: Fit, observers: Sequence[Observer]) -> None:
+    for observer in observers:
         with suppress(KeyboardInterrupt):  # an impatient second Ctrl-C must not cost the result
-            checkpoint.write(journey.snapshot())
-    return journey.solution(status, solver)
+            observer.end(fit)
 
 
-@dataclass(frozen=True, eq=False)
-class _Standing:
-    """Where a fit stands."""
-
-    state: State
-    best: State
-    n_records: int
-    recent_objectives: tuple[float, ...]
-    evaluations: int
-    seconds: float
-    next_confirmation: int
+def check_solver_offered(op: Operator, solver: Solver) -> None:
+    """Raise unless an operator offers what a solver asks of it."""
+    otherwise = getattr(solver, "otherwise", "Use another solver, or another backend.")
+    check_offers(type(solver).__name__, getattr(solver, "requires", ()), op, otherwise)
 
 
-class _Journey:
-    """What the loop knows of the way so far.
+class Fit:
+    """A fit on its way: the loop moves it, observers look at it.
 
     Ctrl-C can come between any two lines, and what it leaves is written to a checkpoint. So all that belongs
-    together is one value, ``now``, and changes by one assignment; later records than its last do not count.
+    together is one value, ``now``, and changes by one assignment.
+
+    Attributes
+    ----------
+    op : Operator
+    limits : Limits
+    exponent : int
+    status : Status, or None
+        Why it has ended, if it has.
+    moved : bool
+        Whether the last move led to finite numbers.
     """
 
     def __init__(self, op: Operator, limits: Limits, exponent: int) -> None:
         self.op = op
         self.limits = limits
         self.exponent = exponent
-        self.records: list[Record] = []
-        self._now: _Standing | None = None
+        self.status: Status | None = None
         self.moved = False
+        self._now: Standing | None = None
+        self._evaluations_elsewhere = (
+            -op.evaluations
+        )  # of this fit on another operator, less others on this one
 
     @property
     def begun(self) -> bool:
@@ -197,178 +229,97 @@ class _Journey:
         return self._now is not None
 
     @property
-    def now(self) -> _Standing:
+    def now(self) -> Standing:
+        """Where it stands."""
         assert self._now is not None
         return self._now
 
     @property
     def record(self) -> Record:
         """The newest line of the history."""
-        return self.records[self.now.n_records - 1]
+        return self.now.record
 
-    @property
-    def history(self) -> History:
-        return History.from_records(self.records[: self.now.n_records])
-
-    def advance(self, move: Callable[[], State]) -> Status | None:
-        """Make one timed move, record it and say whether it was the last one."""
+    def advance(self, move: Callable[[], State]) -> None:
+        """Make one timed move, record it and judge whether it was the last one."""
         start = time.perf_counter()
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # noticed below
             state = move()
         seconds = time.perf_counter() - start
         numbers = (state.objective, state.gradient_norm)  # the gradient overflows first, and nothing leads on
-        self.moved = all(map(math.isfinite, numbers)) and bool(self.op.xp.isfinite(state.U).all())
+        xp = self.op.xp
+        self.moved = all(map(math.isfinite, numbers)) and bool(xp.all(xp.isfinite(state.U)))
         if not self.moved:
-            return Status.NON_FINITE
-        self._now = self._following(state, seconds)
-        return self._status()
+            self.status = Status.NON_FINITE
+            return
+        before = self._now
+        if before is None:
+            self._now = first_standing(state, self._record(state, 0, seconds))
+        else:
+            record = self._record(state, before.n_iter + 1, before.seconds + seconds)
+            self._now = next_standing(before, state, record)
+        self._judge()
 
-    def _following(self, state: State, seconds: float) -> _Standing:
-        """Record a new state, which took that long, and return where the fit then stands."""
-        before = self._now or _Standing(state, state, 0, (), 0, 0.0, 0)
-        evaluations, seconds = self.op.evaluations, before.seconds + seconds
-        self.records[before.n_records :] = [self._record(state, before.n_records, evaluations, seconds)]
-        return replace(
-            before,
-            state=state,
-            best=state if state.objective < before.best.objective else before.best,
-            n_records=before.n_records + 1,
-            recent_objectives=(*before.recent_objectives, state.objective)[-PLATEAU_WINDOW - 1 :],
-            evaluations=evaluations,
-            seconds=seconds,
-        )
+    def resume(self, standing: Standing) -> None:
+        """Take up a fit where it was left, and judge whether it had come to its end."""
+        self._evaluations_elsewhere += standing.evaluations
+        self._now = standing
+        self._judge()
 
-    def progress(self) -> Progress:
-        """Return what a callback gets."""
-        k = self.exponent
-        U = np.ldexp(self.now.state.U, k)
-        return Progress(self.record, U, self.limits, self.op.signature.copy(), _ldexp(self.op.norm, 2 * k))
+    def _judge(self) -> None:
+        self._now, self.status = judged(self.op, self.limits, self.now)
 
-    def snapshot(self) -> Snapshot:
-        """Return all that :meth:`resume` needs."""
-        now = self.now
-        return Snapshot(
-            state={field.name: getattr(now.state, field.name) for field in fields(now.state)},
-            best={field.name: getattr(now.best, field.name) for field in fields(State)},
-            signature=self.op.signature,
-            history=self.history,
-            recent_objectives=np.array(now.recent_objectives, np.float64),
-            evaluations=now.evaluations,
-            seconds=now.seconds,
-            next_confirmation=now.next_confirmation,
-        )
-
-    def resume(self, snapshot: Snapshot, solver: Solver) -> Status | None:
-        """Take up a journey where it was left, and say whether it had come to its end."""
-        # The solver is asked for a state, so that the saved one can be held against it.
-        U = snapshot.state["U"]
-        if not isinstance(U, np.ndarray) or U.shape != (self.op.n, self.op.rank) or U.dtype != self.op.dtype:
-            raise ValueError(f"its U is not an array of {self.op.dtype} of shape {(self.op.n, self.op.rank)}")
-        example = solver.init(self.op, U)
-        base = State(**{field.name: getattr(example, field.name) for field in fields(State)})
-        self.records = snapshot.history.records()
-        self.op.evaluations = snapshot.evaluations
-        self._now = _Standing(
-            state=restored(example, snapshot.state),
-            best=restored(base, snapshot.best),
-            n_records=len(self.records),
-            recent_objectives=tuple(snapshot.recent_objectives.tolist()),
-            evaluations=snapshot.evaluations,
-            seconds=snapshot.seconds,
-            next_confirmation=snapshot.next_confirmation,
-        )
-        return self._status()
-
-    def _record(self, state: State, iteration: int, evaluations: int, seconds: float) -> Record:
-        k = self.exponent
-        return Record(
-            iteration=iteration,
-            evaluations=evaluations,
-            seconds=seconds,
-            relative_error=self.op.relative_error(state.loss),
-            latent_loss=_ldexp(state.latent_loss, 4 * k),
-            objective=_ldexp(state.objective, 4 * k),
-            gradient_norm=_ldexp(state.gradient_norm, 3 * k),
-        )
-
-    def _status(self) -> Status | None:
-        limits = self.limits
-        if limits.tol and self.record.relative_error <= limits.tol:
-            return Status.TOLERANCE
-        if limits.gtol and self._is_stationary():
-            return Status.VANISHED if self._has_vanished() else Status.GRADIENT
-        if limits.ftol and len(self.now.recent_objectives) > PLATEAU_WINDOW:
-            lowest, highest = min(self.now.recent_objectives), max(self.now.recent_objectives)
-            if self._is_rounded(highest - lowest):
-                return Status.ROUNDING
-            if highest - lowest <= limits.ftol * lowest:
-                return Status.VANISHED if self._has_vanished() else Status.PLATEAU
-        if self.now.n_records > limits.max_iter:
-            return Status.VANISHED if self.op.alpha > 0 and self._has_vanished() else Status.MAX_ITER
-        if limits.max_time is not None and self.now.seconds >= limits.max_time:
-            return Status.MAX_TIME
-        return None
-
-    def _is_stationary(self) -> bool:
-        op, now = self.op, self.now
-        bound = self.limits.gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, now.state.U))
-        if not now.state.gradient_norm <= bound:
-            return False
-        if now.state.gradient_at_U:
-            return True
-        # A gradient that is not at U has to be confirmed by a pass of its own: not at every iteration.
-        if now.n_records < now.next_confirmation:
-            return False
-        start = time.perf_counter()
-        product = op.residual_product(now.state.U, now.state.U).product
-        norm = math.sqrt(square_norm(op, op.alpha * now.state.U - 2 * product * op.signature))
-        self._now = replace(
-            now,
-            state=replace(now.state, gradient_norm=norm, gradient_at_U=True),
-            evaluations=op.evaluations,
-            seconds=now.seconds + time.perf_counter() - start,
-            next_confirmation=now.n_records + PLATEAU_WINDOW,
-        )
-        return norm <= bound
-
-    def _has_vanished(self) -> bool:
-        """Whether the factor is small, and no better than none at all."""
-        of_zero, state = self.op.norm**2 / 2, self.now.state
-        small = square_norm(self.op, state.U) <= _SMALL * self.op.norm
-        return small and state.objective >= (1 - _NO_BETTER) * of_zero
-
-    def _is_rounded(self, change: float) -> bool:
-        """Whether a fit whose objective changed by so much lately is held up by rounding."""
-        op, state = self.op, self.now.state
-        eps = float(np.finfo(op.dtype).eps)
-        rounding, residual = eps * square_norm(op, state.U), math.sqrt(2 * state.latent_loss)
-        return (
-            rounding > _ROUNDED_PART * residual
-            and change <= _CREEPING * rounding * residual
-            and self.record.relative_error > _EXCUSED_ERROR * eps
-        )
-
-    def solution(self, status: Status, solver: Solver) -> Solution:
+    def check_begun(self) -> None:
+        """Raise if there is no finite number at the start."""
         if not self.begun:
             raise FloatingPointError(
                 "The objective or its gradient is not finite at the starting factor. Scale init down, or use "
                 f"init='random'{', and a smaller alpha' if self.op.alpha > 1 else ''}."
             )
+
+    def tell(self, observers: Sequence[Observer]) -> None:
+        """Let observers look at a step: each may want to stop, but a test that was met goes before."""
+        for observer in observers:
+            if observer.step(self) and self.status is None:
+                self.status = Status.CALLBACK
+
+    def progress(self) -> Progress:
+        """Return what a callback gets."""
+        k = self.exponent
+        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)
+        return Progress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
+
+    def outcome(self) -> Outcome:
+        """Return what it came to. It must have ended."""
+        assert self.status is not None
         # A test that was met was met by the current factor; a limit ends with the best one.
-        met = status in (Status.TOLERANCE, Status.GRADIENT)
+        met = self.status in (Status.TOLERANCE, Status.GRADIENT)
         state, k = (self.now.state if met else self.now.best), self.exponent
-        return Solution(
-            U=np.ldexp(state.U, k),
-            signature=self.op.signature.copy(),
+        return Outcome(
+            status=self.status,
+            U=np.ldexp(self.op.to_numpy(state.U), k),
+            signature=self.op.signs.copy(),
             alpha=_ldexp(self.op.alpha, 2 * k),
-            status=status,
-            n_iter=self.now.n_records - 1,
-            n_evaluations=self.op.evaluations,
-            relative_error=self.op.relative_error(state.loss),
             norm=_ldexp(self.op.norm, 2 * k),
             objective=_ldexp(state.objective, 4 * k),
-            history=self.history,
-            solver=repr(solver),
+            relative_error=self.op.relative_error(state.loss),
+            n_iter=self.now.n_iter,
+            n_evaluations=self._evaluations,
+        )
+
+    @property
+    def _evaluations(self) -> int:
+        return self._evaluations_elsewhere + self.op.evaluations
+
+    def _record(self, state: State, iteration: int, seconds: float) -> Record:
+        k = self.exponent
+        return Record(
+            iteration=iteration,
+            evaluations=self._evaluations,
+            seconds=seconds,
+            relative_error=self.op.relative_error(state.loss),
+            latent_loss=_ldexp(state.latent_loss, 4 * k),
+            objective=_ldexp(state.objective, 4 * k),
+            gradient_norm=_ldexp(state.gradient_norm, 3 * k),
         )
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, ClassVar
 
-from symrelu.solution import Record, Solution
+from symrelu.loop import Fit, Observer
 from symrelu.validation import check_integer
 
 logger = logging.getLogger("symrelu")
@@ -20,7 +20,7 @@ def check_verbose(verbose: Any) -> int:
     return int(verbose) if isinstance(verbose, bool) else check_integer("verbose", verbose, 0)
 
 
-class Narrator:
+class Narrator(Observer):
     """Says how a fit goes.
 
     Parameters
@@ -33,9 +33,9 @@ class Narrator:
         self.verbose = verbose
         self.last_line = time.monotonic()
 
-    def step(self, record: Record) -> None:
+    def step(self, fit: Fit) -> bool:
         """Tell of a step, if it is time to."""
-        now = time.monotonic()
+        now, record = time.monotonic(), fit.record
         if self.verbose >= 2 or (self.verbose and now - self.last_line >= _SECONDS_BETWEEN_LINES):
             self.last_line = now
             logger.info(
@@ -46,16 +46,18 @@ class Narrator:
                 record.evaluations,
                 record.seconds,
             )
+        return False
 
-    def end(self, solution: Solution) -> None:
+    def end(self, fit: Fit) -> None:
         """Tell how the fit ended."""
-        if self.verbose:
+        if self.verbose and fit.status is not None:
+            outcome = fit.outcome()
             logger.info(
                 "%s after %d steps (%d evaluations): relative error %.4g",
-                solution.status.value,
-                solution.n_iter,
-                solution.n_evaluations,
-                solution.relative_error,
+                outcome.status.value,
+                outcome.n_iter,
+                outcome.n_evaluations,
+                outcome.relative_error,
             )
 
 

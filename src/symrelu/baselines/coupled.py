@@ -18,10 +18,11 @@ import numpy as np
 from symrelu.baselines.linear import LinearModelOperator, half_square_distance
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
+from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Operator
 from symrelu.problem import read_observed
 from symrelu.solution import Solution
-from symrelu.solvers.base import State, check_range
+from symrelu.solvers.base import Factor, State, check_range
 from symrelu.validation import (
     check_callback,
     check_integer,
@@ -36,8 +37,8 @@ from symrelu.validation import (
 class CoupledState(State):
     """State between two sweeps: both factors, and the product that the next sweep needs."""
 
-    V: Any
-    product: Any  # M V
+    V: Factor
+    product: Factor  # M V
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,10 @@ class CoupledSolver(ABC):
         Weight of ||U - V||^2 / 2.
     """
 
+    State = CoupledState
+    requires = frozenset({"loss_from_product"})
+    otherwise = "It fits the model without a ReLU: pass it to baselines.symmetric_nmf."
+
     coupling: float = 0.66
 
     def __post_init__(self) -> None:
@@ -61,16 +66,11 @@ class CoupledSolver(ABC):
 
     def init(self, op: Operator, U0: Any) -> CoupledState:
         """Start from U = V = U0."""
-        if not isinstance(op, LinearModelOperator):
-            raise TypeError(
-                f"{type(self).__name__} fits the model without a ReLU: pass it to baselines.symmetric_nmf."
-            )
         product = op.matmul(U0)
         return self._state(op, U0, U0, product, product)
 
-    def step(self, op: Operator, state: State) -> CoupledState:
+    def step(self, op: Operator, state: CoupledState) -> CoupledState:
         """Update U, then V."""
-        assert isinstance(state, CoupledState)
         U = self._solve(state.V, state.product, state.U)
         product_with_U = op.matmul(U)
         V = self._solve(U, product_with_U, state.V)
@@ -172,8 +172,10 @@ def symmetric_nmf(
     in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
         op = LinearModelOperator(scaled(M, k), np.ones(rank))
-        solution = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
-    return replace(solution, solver=repr(solver), relu=False)
+        history = HistoryKeeper()
+        observers = [history, *callers(callback)]
+        outcome = run(op, in_these_units, np.ldexp(U0, -k), limits, observers=observers, exponent=k)
+    return Solution(**vars(outcome), history=history.history(), solver=repr(solver), relu=False)
 
 
 def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ extrapolated. Nothing asks for symmetry, even where M is symmetric.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
+from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import HostOperator
 from symrelu.problem import read_observed
@@ -98,6 +99,10 @@ class ThreeBlock:
         converge.
     """
 
+    State = ThreeBlockState
+    requires = frozenset({"evaluate"})
+    otherwise = "It fits a model with two factors: use baselines.three_block_nmd."
+
     momentum: float = 0.7
 
     def __post_init__(self) -> None:
@@ -105,15 +110,13 @@ class ThreeBlock:
 
     def init(self, op: Operator, U0: Any) -> ThreeBlockState:
         """Start from [U; V] = U0."""
-        if not isinstance(op, TwoFactorOperator):
-            raise TypeError("ThreeBlock fits a model with two factors: use baselines.three_block_nmd.")
+        assert isinstance(op, TwoFactorOperator)
         P, evaluation = op.evaluate(*np.split(U0, 2))
         return self._state(U0, evaluation, Z=op.M, T=P)
 
-    def step(self, op: Operator, state: State) -> ThreeBlockState:
+    def step(self, op: Operator, state: ThreeBlockState) -> ThreeBlockState:
         """Update Z, then U, then V."""
         assert isinstance(op, TwoFactorOperator)
-        assert isinstance(state, ThreeBlockState)
         # Both extrapolations start from what was extrapolated before, not from the last minimisers.
         Z = self._extrapolated(op.latent(state.T), state.Z)
         U, V = fit_in_turn(Z, np.split(state.U, 2)[1])
@@ -236,9 +239,11 @@ def three_block_nmd(
     with single_threaded_blas():
         op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
         factors = _random_start(op, random_state) if factors is None else np.ldexp(factors, -k)
-        solution = run(op, solver, factors, limits, callback=callback, exponent=k)
-    U, V = np.split(solution.U, 2)
-    return replace(solution, U=U, V=V)
+        history = HistoryKeeper()
+        observers = [history, *callers(callback)]
+        outcome = run(op, solver, factors, limits, observers=observers, exponent=k)
+    U, V = np.split(outcome.U, 2)
+    return Solution(**{**vars(outcome), "U": U}, V=V, history=history.history(), solver=repr(solver))
 
 
 def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:

@@ -1,0 +1,62 @@
+"""Who looks on at a fit: the keeper of its history, and whoever calls a callback.
+
+Two more have files of their own: the writer of checkpoints and the narrator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symrelu.loop import Callback, Fit, Observer
+from symrelu.solution import History, Record
+
+
+class HistoryKeeper(Observer):
+    """Keeps a line for each iteration.
+
+    Parameters
+    ----------
+    records : sequence of Record
+        The lines of an earlier run that this one goes on from.
+    """
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self.records = list(records)
+
+    def history(self) -> History:
+        """Return the lines so far as columns."""
+        return History.from_records(self.records)
+
+    def begin(self, fit: Fit) -> None:
+        self._keep(fit.record)
+
+    def step(self, fit: Fit) -> bool:
+        self._keep(fit.record)
+        return False
+
+    def end(self, fit: Fit) -> None:
+        self._keep(fit.record)  # which Ctrl-C may have kept from being told
+
+    def _keep(self, record: Record) -> None:
+        self.records[record.iteration :] = [record]
+
+
+class CallbackCaller(Observer):
+    """Calls a function after each step; the fit stops if it returns True.
+
+    Parameters
+    ----------
+    callback : callable
+        Called with a :class:`~symrelu.loop.Progress`.
+    """
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback = callback
+
+    def step(self, fit: Fit) -> bool:
+        return bool(self.callback(fit.progress()))
+
+
+def callers(callback: Callback | None) -> list[Observer]:
+    """Return who calls a callback: nobody where there is none."""
+    return [] if callback is None else [CallbackCaller(callback)]
