@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from symrelu.checkpoint import CheckpointFile, as_checkpoint, fingerprint
+from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators import BACKENDS, as_operator
@@ -188,7 +188,7 @@ def decompose(
                 op = op.with_signature(_signature(rank, count_negative(op, random_state)))
             U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
         with narrated(verbose) as narrator:
-            solution = run(
+            fit = run(
                 op,
                 solver,
                 U0,
@@ -199,8 +199,9 @@ def decompose(
                 snapshot=snapshot,
                 tell=narrator.step,
             )
-            narrator.end(solution)
-    return replace(solution, diagonal=diagonal, zero_weight=float(zero_weight))
+            narrator.end(fit)
+    model = SymmetricReLU(fit.U, fit.signature, fit.alpha, float(zero_weight))
+    return Solution.of(fit, model, history=fit.history, solver=repr(solver), diagonal=diagonal)
 
 
 def _check_n_negative(n_negative: Any, rank: int) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.checkpoint import CheckpointFile, Snapshot, check_state, restored
+from symrelu.fitted import SymmetricReLU
 from symrelu.operators.base import Operator
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.solvers.base import Solver, State, square_norm
@@ -358,9 +359,9 @@ class _Journey:
         met = status in (Status.TOLERANCE, Status.GRADIENT)
         state, k = (self.now.state if met else self.now.best), self.exponent
         return Solution(
-            U=np.ldexp(state.U, k),
-            signature=self.op.signature.copy(),
-            alpha=_ldexp(self.op.alpha, 2 * k),
+            model=SymmetricReLU(
+                np.ldexp(state.U, k), self.op.signature.copy(), alpha=_ldexp(self.op.alpha, 2 * k)
+            ),
             status=status,
             n_iter=self.now.n_records - 1,
             n_evaluations=self.op.evaluations,

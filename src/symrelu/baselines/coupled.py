@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.baselines.linear import LinearModelOperator, half_square_distance
+from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Operator
@@ -172,8 +173,8 @@ def symmetric_nmf(
     in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
         op = LinearModelOperator(scaled(M, k), np.ones(rank))
-        solution = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
-    return replace(solution, solver=repr(solver), relu=False)
+        fit = run(op, in_these_units, np.ldexp(U0, -k), limits, callback=callback, exponent=k)
+    return Solution.of(fit, Linear(fit.U, fit.signature), history=fit.history, solver=repr(solver))
 
 
 def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:

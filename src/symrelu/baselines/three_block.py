@@ -9,12 +9,13 @@ extrapolated. Nothing asks for symmetry, even where M is symmetric.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from symrelu.fitted import TwoFactor
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.operators.base import Evaluation, Operator
@@ -235,9 +236,8 @@ def three_block_nmd(
     with single_threaded_blas():
         op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
         factors = _random_start(op, random_state) if factors is None else np.ldexp(factors, -k)
-        solution = run(op, solver, factors, limits, callback=callback, exponent=k)
-    U, V = np.split(solution.U, 2)
-    return replace(solution, U=U, V=V)
+        fit = run(op, solver, factors, limits, callback=callback, exponent=k)
+    return Solution.of(fit, TwoFactor(*np.split(fit.U, 2)), history=fit.history, solver=repr(solver))
 
 
 def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
