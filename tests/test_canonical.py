@@ -11,6 +11,7 @@ from symrelu import LinkPredictor, decompose
 from symrelu.baselines import three_block_nmd
 from symrelu.canonical import canonical_factor
 from symrelu.datasets import make_relu_gram
+from symrelu.fitted import Linear, SymmetricReLU
 
 
 def lorentz(rng, signature):
@@ -65,6 +66,15 @@ def test_two_runs_compare():
     first, second = (run.canonicalize() for run in runs)
     assert_allclose(first.U, second.U, atol=1e-5)
     assert first.relative_error == runs[0].relative_error
+
+
+@pytest.mark.parametrize("kind", [SymmetricReLU, Linear])
+def test_models_have_one(kind):
+    U, signature = np.random.default_rng(0).standard_normal((20, 4)), np.array([1, 1, -1, -1.0])
+    canonical = kind(U, signature).canonicalize()
+    assert type(canonical) is kind
+    assert_array_equal(canonical.U, canonical_factor(U, signature))
+    assert canonical.signature is signature
 
 
 def test_the_objective_follows_the_norm():
@@ -138,5 +148,7 @@ def test_the_joined_factor_of_many_restarts():
 
 def test_two_factors_have_none():
     M, _ = make_relu_gram(30, 3, random_state=0)
-    with pytest.raises(ValueError, match="this solution has two factors"):
+    with pytest.raises(
+        AttributeError, match=r"the model TwoFactor \(M ~ max\(0, U V\^T\)\), .* no canonicalize"
+    ):
         three_block_nmd(M, 3, random_state=0, max_iter=3).canonicalize()

@@ -6,13 +6,13 @@ import warnings
 import pytest
 
 import symrelu
-from symrelu import baselines, datasets, graphs, loop, metrics, operators, solvers
+from symrelu import baselines, datasets, fitted, graphs, loop, metrics, operators, solvers
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-MODULES = [symrelu, graphs, datasets, metrics, baselines, loop, operators, solvers]
+MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, solvers]
 INTERNAL = (
     "symrelu.loop",
     "symrelu.operators",

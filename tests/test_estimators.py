@@ -365,6 +365,7 @@ def test_canonical_embedding(M):
     assert estimator.canonicalize() is estimator
     assert_array_equal(estimator.embedding_, expected)
     assert_allclose(estimator.reconstruct([0, 1]), rows, atol=1e-10)
+    assert_array_equal(estimator.reconstruct([0, 1]), np.maximum(0, expected[:2] @ expected.T))
     assert_allclose(estimator.transform(M), estimator.embedding_, atol=1e-4)
     turned = SymReLU(3, random_state=5).fit(M).canonicalize()
     assert_allclose(turned.embedding_, expected, atol=1e-3)

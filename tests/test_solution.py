@@ -1,8 +1,10 @@
 """Solution and History: what they say, and their files."""
 
+import copy
 import dataclasses
 import json
 import os
+import pickle
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -15,6 +17,7 @@ from numpy.testing import assert_array_equal
 from symrelu import AAPB, LinkPredictor, Solution, Status, SymReLU, SymReLUClustering, decompose
 from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated_eigen
 from symrelu.datasets import make_relu_gram
+from symrelu.fitted import Linear, SymmetricReLU, TwoFactor
 from symrelu.solution import History
 
 DATA = Path(__file__).parent / "data"
@@ -67,18 +70,115 @@ def test_counts_are_integers(tmp_path, solution):  # issue 11.5
 
 
 def assert_same(loaded, solution):
-    """Every field, bit for bit."""
-    for field in dataclasses.fields(Solution):
+    """Every field, bit for bit, also those of the history and of the model."""
+    assert type(loaded) is type(solution)
+    for field in dataclasses.fields(solution):
         one, other = getattr(loaded, field.name), getattr(solution, field.name)
-        if isinstance(other, History):
-            one, other = one.as_dict(), other.as_dict()
-            assert list(one) == list(other)
-            for name, column in other.items():
-                assert_array_equal(one[name], column, strict=True)
+        if dataclasses.is_dataclass(other):
+            assert_same(one, other)
         elif isinstance(other, np.ndarray):
             assert_array_equal(one, other, strict=True)
         else:
             assert (type(one), one) == (type(other), other), field.name
+
+
+def with_model(solution, name):
+    """The solution as if it had ended with another model."""
+    V = np.random.default_rng(0).standard_normal(solution.U.shape)
+    model = {
+        "SymmetricReLU": lambda: solution.model,
+        "Linear": lambda: Linear(solution.U, solution.signature),
+        "TwoFactor": lambda: TwoFactor(solution.U, V),
+    }[name]()
+    return dataclasses.replace(solution, model=model)
+
+
+MODELS = ("SymmetricReLU", "Linear", "TwoFactor")
+ANSWERS = {  # what only some models have
+    "SymmetricReLU": {"canonicalize", "score", "transform"},
+    "Linear": {"canonicalize"},
+    "TwoFactor": {"V"},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_every_solution_answers(solution, name):
+    solution = with_model(solution, name)
+    model = solution.model
+    assert solution.U is model.U
+    assert solution.signature is model.signature
+    assert (solution.rank, solution.n_negative) == (4, 0 if name == "TwoFactor" else 1)
+    assert (solution.alpha, solution.zero_weight) == (0.1 if name == "SymmetricReLU" else 0.0, 1.0)
+    assert_array_equal(solution.score_pairs([1, 2], 3), model.score_pairs([1, 2], 3))
+    assert_array_equal(solution.reconstruct([1, 2]), model.reconstruct([1, 2]))
+    known = np.eye(30)[::-1]
+    for one, other in zip(
+        solution.top_k([1], 40, exclude=known), model.top_k([1], 40, exclude=known), strict=True
+    ):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_only_some_solutions_answer(solution, name):
+    solution = with_model(solution, name)
+    everything = set.union(*ANSWERS.values())
+    assert {answer for answer in everything if hasattr(solution, answer)} == ANSWERS[name]
+    assert everything & set(dir(solution)) == ANSWERS[name]
+    assert {"U", "top_k", "converged", "model", "rank"} <= set(dir(solution))
+
+
+def test_the_model_answers(solution):
+    rows, mask = np.ones((2, 30)), np.eye(2, 30, dtype=bool)
+    assert_array_equal(solution.transform(rows, mask), solution.model.transform(rows, mask))
+    assert solution.score(rows, mask=mask) == solution.model.score(rows, mask)
+    pair = with_model(solution, "TwoFactor")
+    assert pair.V is pair.model.V
+
+
+def test_what_is_missing_is_said_in_a_sentence(solution):
+    linear = with_model(solution, "Linear")
+    message = r"This solution is of the model Linear \(M ~ X, without a ReLU\), which has no transform\.$"
+    with pytest.raises(AttributeError, match=message):
+        linear.transform(np.ones((1, 30)))
+    with pytest.raises(AttributeError, match=r"SymmetricReLU \(M ~ max\(0, X\)\), which has no V\.$"):
+        _ = solution.V
+    with pytest.raises(AttributeError, match="'Solution' object has no attribute '_transformed'"):
+        _ = solution._transformed  # private: of the model alone
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_copies(solution, name):
+    solution = with_model(solution, name)
+    for same in (copy.copy(solution), copy.deepcopy(solution), pickle.loads(pickle.dumps(solution))):
+        assert_same(same, solution)
+    empty = Solution.__new__(Solution)
+    assert not hasattr(empty, "model")  # rather than asking itself without an end
+    assert not hasattr(empty, "transform")
+
+
+def test_a_solution_of_an_outcome(solution):
+    model, history = Linear(solution.U, solution.signature), History.from_records([])
+    other = Solution.of(solution, model, history=history, solver="mine", diagonal="ignore")
+    assert_same(
+        other,
+        dataclasses.replace(solution, model=model, history=history, solver="mine", diagonal="ignore"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("fit", "kind"),
+    [
+        (lambda M: decompose(M, 2, random_state=0, max_iter=3), SymmetricReLU),
+        (lambda M: SymReLU(2, random_state=0, tol=1).fit(M).solution_, SymmetricReLU),
+        (lambda M: LinkPredictor(2, random_state=0).fit(M > 0.5).solution_, SymmetricReLU),
+        (lambda M: truncated_eigen(M, 2), Linear),
+        (lambda M: symmetric_nmf(M, 2, SymHALS(), random_state=0, max_iter=3), Linear),
+        (lambda M: three_block_nmd(M, 2, random_state=0, max_iter=3), TwoFactor),
+    ],
+)
+def test_the_model_of_each_fit(fit, kind):
+    M, _ = make_relu_gram(20, 2, random_state=0)
+    assert type(fit(M).model) is kind
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -86,10 +186,11 @@ def test_solutions_of_0_1_0_are_read(name):  # issue 11.18
     solution = Solution.load(DATA / f"{name}-0.1.0.npz")
     expected = dict(EXPECTED[name])
     dtype = expected.pop("dtype")
+    assert type(solution.model) is {"two_factors": TwoFactor, "linear": Linear}.get(name, SymmetricReLU)
     for factor in ("U", "V", "signature"):
         numbers = expected.pop(factor)
         if numbers is None:
-            assert getattr(solution, factor) is None
+            assert not hasattr(solution, factor)
         else:
             assert_array_equal(getattr(solution, factor), np.array(numbers, dtype), strict=True)
     for column, numbers in expected.pop("history").items():
@@ -117,20 +218,29 @@ def test_save_and_load(tmp_path, dtype):
     assert [file.name for file in tmp_path.iterdir()] == ["fit.npz"]
 
 
-def test_right_factor_is_saved_where_there_is_one(tmp_path, solution):
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_saved(tmp_path, solution, name):
     path = tmp_path / "fit.npz"
+    solution = with_model(solution, name)
     solution.save(path)
-    with np.load(path) as content:
-        assert "V" not in content.files  # as in the files of models without one
-    assert Solution.load(path).V is None
-    V = np.random.default_rng(0).standard_normal((30, 4)).astype(np.float32)
-    pair = dataclasses.replace(solution, V=V)
-    assert repr(pair) == repr(solution)
-    pair.save(path)
-    loaded = Solution.load(path)
-    assert loaded.V.dtype == np.float32
-    assert_array_equal(loaded.V, V)
-    assert_array_equal(loaded.U, solution.U)
+    assert_same(Solution.load(path), solution)
+    with np.load(path) as content:  # the format of 0.1.0
+        assert ("V" in content.files) == (name == "TwoFactor")
+        numbers = json.loads(str(content["solution"]))
+    assert numbers["version"] == 1
+    assert numbers["relu"] == (name != "Linear")
+    assert numbers["alpha"] == (0.1 if name == "SymmetricReLU" else 0.0)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_solutions_of_0_1_0_are_written_as_they_were(name, tmp_path):
+    old, path = DATA / f"{name}-0.1.0.npz", tmp_path / "fit.npz"
+    Solution.load(old).save(path)
+    with np.load(old) as before, np.load(path) as after:
+        assert before.files == after.files
+        assert str(before["solution"]) == str(after["solution"])
+        for array in before.files:
+            assert_array_equal(before[array], after[array])
 
 
 def test_infinite_objective_survives_a_file(tmp_path):
@@ -234,6 +344,15 @@ def changed(solution, path, /, **changes):
         ({"zero_weight": 0}, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"relu": 1}, "relu must be true or false, got 1"),
         ({"relu": None}, "its header has no 'relu'"),
+        # what no fit of the model could have
+        ({"relu": False}, "alpha = 0.1 does not go with the model Linear"),
+        (
+            {"relu": False, "alpha": 0.0, "zero_weight": 0.5},
+            "zero_weight = 0.5 does not go with the model Linear",
+        ),
+        ({"V": np.ones((30, 4))}, "alpha = 0.1 does not go with the model TwoFactor"),
+        ({"V": np.ones((30, 4)), "alpha": 0.0, "relu": False}, "relu = False does not go with .* TwoFactor"),
+        ({"V": np.ones((30, 4)), "alpha": 0.0}, "signature must be all ones next to two factors"),
         ({"history_seconds": np.ones(3)}, "its history is not a table"),
         ({"history_seconds": np.ones((11, 1))}, "its history is not a table"),
         ({"history_seconds": np.full(11, np.inf)}, "history_seconds must hold finite numbers >= 0, got inf"),
@@ -268,7 +387,7 @@ def test_what_lies_beyond_the_range_of_floats_is_read(tmp_path, solution):
 def test_every_status_and_an_empty_history_are_read(tmp_path, solution):
     path = tmp_path / "fit.npz"
     for status in Status:
-        bare = dataclasses.replace(solution, status=status, history=History.from_records([]), relu=False)
+        bare = dataclasses.replace(solution, status=status, history=History.from_records([]))
         bare.save(path)
         assert_same(Solution.load(path), bare)
 
@@ -349,7 +468,7 @@ def test_what_an_array_says_of_its_size_is_not_believed(tmp_path, solution, cont
 def test_an_array_that_the_directory_leaves_out_is_missed(tmp_path, solution):
     """One bit makes an entry of the directory a comment of the one before: V would be gone without a word."""
     path = tmp_path / "fit.npz"
-    dataclasses.replace(solution, V=solution.U * 2).save(path)
+    with_model(solution, "TwoFactor").save(path)
     content = bytearray(path.read_bytes())
     entry = content.rindex(b"PK\x01\x02", 0, content.rindex(b"PK\x01\x02"))
     content[entry + 32] ^= 64

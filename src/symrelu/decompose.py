@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from symrelu.checkpoint import CheckpointFile, CheckpointWriter, as_checkpoint, check_solver, fingerprint
+from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, Observer, check_solver_offered, run
 from symrelu.observers import HistoryKeeper, callers
@@ -196,13 +197,8 @@ def decompose(
             if file is not None:
                 observers.append(CheckpointWriter(file, history))
             outcome = run(op, solver, U0, limits, observers=observers, exponent=exponent, standing=standing)
-    return Solution(
-        **vars(outcome),
-        history=history.history(),
-        solver=repr(solver),
-        diagonal=diagonal,
-        zero_weight=float(zero_weight),
-    )
+    model = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, float(zero_weight))
+    return Solution.of(outcome, model, history=history.history(), solver=repr(solver), diagonal=diagonal)
 
 
 def _check_n_negative(n_negative: Any, rank: int) -> Any:

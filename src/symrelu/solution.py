@@ -1,23 +1,20 @@
-"""What a fit returns: the factor, why it stopped, and how it went."""
+"""What a fit returns: how it went, why it stopped, and the fitted model."""
 
 from __future__ import annotations
 
 import enum
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.canonical import canonical_factor
 from symrelu.files import check_names, read_header, read_npz, write_aside
-from symrelu.kernels.threads import single_threaded_blas
-from symrelu.queries import Queries
-from symrelu.transform import explained_squares, transform_rows
-from symrelu.validation import check_choice, check_integer, check_number, check_rows
+from symrelu.fitted import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
+from symrelu.validation import check_choice, check_integer, check_number
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
@@ -152,50 +149,62 @@ class History:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(Queries):
-    """A fitted decomposition M ~ max(0, (U * signature) U^T).
+class Solution:
+    """How a fit went, and the model that came out of it.
 
     Attributes
     ----------
-    U : ndarray of shape (n, rank)
-        The factor.
-    signature : ndarray of shape (rank,)
-        The signs of its columns: +1, and -1 for the last ``n_negative``.
-    alpha : float
-        Tikhonov weight of the fit.
+    model : FittedModel
+        The fitted model: :class:`~symrelu.fitted.SymmetricReLU` from :func:`symrelu.decompose` and the
+        estimators, :class:`~symrelu.fitted.TwoFactor` from 3B-NMD, :class:`~symrelu.fitted.Linear` from the
+        other baselines.
     status : Status
         Why the fit stopped; ``status.value`` is the cause and ``status.advice`` what to try.
     n_iter, n_evaluations : int
         Steps, and passes over the pairs, that were made.
     relative_error : float
-        ||M - max(0, X)|| / ||M|| at U, over the observed entries.
+        ||M - max(0, X)|| / ||M|| at U, over the observed entries; ||M - X|| / ||M|| of a model without a ReLU.
     norm : float
         ||M|| over the observed entries.
     objective : float
-        1/2 ||R(U)||^2 + alpha/2 ||U||^2 at U.
+        1/2 ||R(U)||^2 + alpha/2 ||U||^2 at U; of a baseline, its own objective.
     history : History
         What happened at each iteration.
     solver : str
         The solver, as it prints.
     diagonal : {"fit", "ignore"}
         Whether the diagonal of M was data or unknown.
-    zero_weight : float
-        Weight of the zeros of M.
-    V : ndarray of shape (n, rank), or None
-        Right factor of a model max(0, U V^T), which only the baseline 3B-NMD has; None where
-        X = (U * signature) U^T.
-    relu : bool
-        Whether the model is max(0, X), as it is but for some baselines, or X itself.
 
     Notes
     -----
-    The baselines return the same object. All but 3B-NMD have no ReLU: ``relative_error`` and ``objective``
-    are those of their own models.
+    The solution answers for its model: what every model has is listed below, and what only some have is there
+    exactly where the model has it, so that ``hasattr`` tells.
+
+    ``transform(M_new, mask=None)``, ``score(M_new, mask=None)``
+        Rows of new items, and how well the model explains them: of a ``SymmetricReLU``, see
+        :meth:`symrelu.fitted.SymmetricReLU.transform` and :meth:`symrelu.fitted.SymmetricReLU.score`.
+    ``canonicalize()``
+        The solution whose factor depends on X alone: of a ``SymmetricReLU`` and a ``Linear``, see
+        :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective follows ||U||.
+    ``V``
+        The right factor of a ``TwoFactor``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu import decompose
+    >>> from symrelu.baselines import truncated_eigen
+    >>> M = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 3.0]])
+    >>> solution = decompose(M, 3, random_state=0)
+    >>> solution.model
+    SymmetricReLU(n=3, rank=3, n_negative=0)
+    >>> solution.transform(M[:2]).shape
+    (2, 3)
+    >>> hasattr(truncated_eigen(M, 3), "transform")
+    False
     """
 
-    U: np.ndarray
-    signature: np.ndarray
-    alpha: float
+    model: FittedModel
     status: Status
     n_iter: int
     n_evaluations: int
@@ -205,9 +214,35 @@ class Solution(Queries):
     history: History
     solver: str
     diagonal: str = "fit"
-    zero_weight: float = 1.0
-    V: np.ndarray | None = None
-    relu: bool = True
+
+    @classmethod
+    def of(
+        cls, outcome: Any, model: FittedModel, *, history: History, solver: str, diagonal: str = "fit"
+    ) -> Solution:
+        """Return the solution of a fit that ended with these numbers and this model.
+
+        Parameters
+        ----------
+        outcome : Solution, or whatever has its numbers
+            Its ``status``, ``n_iter``, ``n_evaluations``, ``relative_error``, ``norm`` and ``objective`` are
+            taken.
+        model : FittedModel
+        history : History
+        solver : str
+        diagonal : {"fit", "ignore"}, default="fit"
+        """
+        return cls(
+            model=model,
+            status=outcome.status,
+            n_iter=outcome.n_iter,
+            n_evaluations=outcome.n_evaluations,
+            relative_error=outcome.relative_error,
+            norm=outcome.norm,
+            objective=outcome.objective,
+            history=history,
+            solver=solver,
+            diagonal=diagonal,
+        )
 
     @property
     def converged(self) -> bool:
@@ -220,18 +255,60 @@ class Solution(Queries):
         return self.relative_error**2 / 2
 
     @property
+    def U(self) -> np.ndarray:
+        """The factor, of shape (n, rank)."""
+        return self.model.U
+
+    @property
+    def signature(self) -> np.ndarray:
+        """Signs of the columns, +1 or -1."""
+        return self.model.signature
+
+    @property
     def rank(self) -> int:
         """Number of columns of U."""
-        return int(self.U.shape[1])
+        return self.model.rank
 
     @property
     def n_negative(self) -> int:
         """Number of columns that enter X with a minus sign."""
-        return int(np.sum(self.signature < 0))
+        return self.model.n_negative
 
     @property
-    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.U, self.U * self.signature if self.V is None else self.V
+    def alpha(self) -> float:
+        """Tikhonov weight of the fit; 0 in a model that has none."""
+        return getattr(self.model, "alpha", 0.0)
+
+    @property
+    def zero_weight(self) -> float:
+        """Weight of the zeros of M; 1 in a model that has none."""
+        return getattr(self.model, "zero_weight", 1.0)
+
+    def score_pairs(self, i: Any, j: Any) -> np.ndarray:
+        """Return X[i, j]: see :meth:`symrelu.fitted.FittedModel.score_pairs`."""
+        return self.model.score_pairs(i, j)
+
+    def reconstruct(self, rows: Any) -> np.ndarray:
+        """Return rows of the model of M: see :meth:`symrelu.fitted.FittedModel.reconstruct`."""
+        return self.model.reconstruct(rows)
+
+    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each node the k items of largest X: see :meth:`symrelu.fitted.FittedModel.top_k`."""
+        return self.model.top_k(nodes, k, exclude=exclude)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what only some models have, or raise a sentence where this one does not have it."""
+        if name.startswith("_") or name == "model":  # asked for by copy and pickle before there is a model
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if not hasattr(self.model, name):
+            raise AttributeError(
+                f"This solution is of the model {type(self.model).__name__} ({self.model.formula}), "
+                f"which has no {name}."
+            )
+        return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
+
+    def __dir__(self) -> Iterable[str]:
+        return {*super().__dir__(), *(name for name in dir(self.model) if not name.startswith("_"))}
 
     def __repr__(self) -> str:
         return (
@@ -239,75 +316,18 @@ class Solution(Queries):
             f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
         )
 
-    def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray:
-        """Return the factor rows of new items from their similarities to the fitted ones.
+    def _canonicalized(self) -> Solution:
+        """Return the solution whose factor depends on X alone, so that runs can be compared.
 
-        Each is the minimum of a convex problem, that of a row of the fit with the other rows held; where it is
-        not unique, the one of least norm. A fitted item gets its own row back, up to what the fit lacked in
-        convergence; with ``diagonal="ignore"`` its own entry has to be masked.
-
-        Parameters
-        ----------
-        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
-        mask : sparse or dense bool matrix of shape (n_new, n), optional
-            True where a similarity is unknown. A zero says X <= 0, an unknown entry says nothing.
-
-        Returns
-        -------
-        U_new : ndarray of shape (n_new, rank)
+        See :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective follows ||U||, which falls.
         """
-        self._require_relu_model("transform")
-        return self._transformed(*check_rows(M_new, len(self.U), mask))
-
-    def _transformed(self, M_new: Any, mask: Any | None) -> np.ndarray:
-        with single_threaded_blas():
-            return transform_rows(
-                M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
-            )
-
-    def score(self, M_new: Any, mask: Any | None = None) -> float:
-        """Return how much of new rows the model explains: 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
-
-        Parameters
-        ----------
-        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
-        mask : sparse or dense bool matrix of shape (n_new, n), optional
-            True where a similarity is unknown.
-
-        Returns
-        -------
-        score : float
-            1 is exact; 0 is no better than predicting zero everywhere.
-        """
-        self._require_relu_model("score")
-        M_new, mask = check_rows(M_new, len(self.U), mask)
-        return explained_squares(M_new, self._transformed(M_new, mask), self.U * self.signature, mask)
-
-    def canonicalize(self) -> Solution:
-        """Return the same X by a factor that depends on X alone, so that runs can be compared.
-
-        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each
-        sign by falling size, the entry of largest magnitude positive. Where eigenvalues are equal, they can
-        still turn.
-        """
-        self._require_one_factor("canonicalize")
-        U = canonical_factor(self.U, self.signature)
+        assert isinstance(self.model, OneFactor)
+        model = self.model.canonicalize()
         if self.alpha == 0 or not np.isfinite(self.objective):
-            return replace(self, U=U)
+            return replace(self, model=model)
         root = np.sqrt(self.alpha / 2)  # within the objective: its square is finite
-        before, after = (np.sum((root * A.astype(np.float64)) ** 2) for A in (self.U, U))
-        return replace(self, U=U, objective=float(self.objective + (after - before)))
-
-    def _require_relu_model(self, wish: str) -> None:
-        self._require_one_factor(wish)
-        if not self.relu:
-            raise ValueError(
-                f"{wish} is of the model max(0, X), but this solution is of M ~ X, without a ReLU."
-            )
-
-    def _require_one_factor(self, wish: str) -> None:
-        if self.V is not None:
-            raise ValueError(f"{wish} needs a symmetric X, but this solution has two factors, U and V.")
+        before, after = (np.sum((root * A.astype(np.float64)) ** 2) for A in (self.U, model.U))
+        return replace(self, model=model, objective=float(self.objective + (after - before)))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution to an npz file (arrays and JSON, no pickle).
@@ -327,12 +347,12 @@ class Solution(Queries):
             "solver": self.solver,
             "diagonal": self.diagonal,
             "zero_weight": self.zero_weight,
-            "relu": self.relu,
+            "relu": self.model.relu,
         }
         columns = {f"history_{name}": column for name, column in self.history.as_dict().items()}
         arrays: dict[str, Any] = {"U": self.U, "signature": self.signature, **columns}
-        if self.V is not None:
-            arrays["V"] = self.V
+        if hasattr(self.model, "V"):
+            arrays["V"] = self.model.V
         with write_aside(path) as file:
             np.savez(file, allow_pickle=False, solution=np.array(json.dumps(numbers)), **arrays)
 
@@ -364,35 +384,29 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> Solution:
     check_names("its header", numbers, set(_CHECKS))
     columns = {f"history_{field.name}" for field in fields(History)}
     check_names("it", arrays, {"solution", "U", "signature", *columns}, optional=("V",))
-    U = _factor("U", arrays["U"])
-    V = _factor("V", arrays["V"]) if "V" in arrays else None
-    if V is not None and V.shape != U.shape:
-        raise ValueError(f"V of shape {V.shape} does not go with U of shape {U.shape}")
-    return Solution(
-        U=U,
-        signature=_signature(arrays["signature"], U),
-        V=V,
-        history=history_of(arrays),
-        **{name: check(name, numbers[name]) for name, check in _CHECKS.items()},
-    )
+    header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
+    of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
+    solution = Solution(model=_model(arrays, **of_model), history=history_of(arrays), **header)
+    for name, value in of_model.items():
+        if getattr(solution, name) != value:
+            raise ValueError(f"{name} = {value} does not go with the model {type(solution.model).__name__}")
+    if not np.array_equal(solution.signature, arrays["signature"]):
+        raise ValueError("signature must be all ones next to two factors")
+    return solution
+
+
+def _model(arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, relu: bool) -> FittedModel:
+    U, signature = _factor("U", arrays["U"]), _floats("signature", arrays["signature"])
+    if "V" in arrays:
+        return TwoFactor(U, _factor("V", arrays["V"]))
+    return SymmetricReLU(U, signature, alpha, zero_weight) if relu else Linear(U, signature)
 
 
 def _factor(name: str, array: np.ndarray) -> np.ndarray:
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"{name} must be a matrix, got shape {array.shape}")
     array = _floats(name, array)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return array
-
-
-def _signature(signature: np.ndarray, U: np.ndarray) -> np.ndarray:
-    if signature.shape != U.shape[1:]:
-        raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}")
-    signature = _floats("signature", signature)
-    if not np.isin(signature, (-1, 1)).all():
-        raise ValueError(f"signature must be +1 or -1 for each column, got {signature.tolist()}")
-    return signature
 
 
 def _floats(name: str, array: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.baselines.linear import LinearModelOperator, half_square_distance
+from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.observers import HistoryKeeper, callers
@@ -175,7 +176,8 @@ def symmetric_nmf(
         history = HistoryKeeper()
         observers = [history, *callers(callback)]
         outcome = run(op, in_these_units, np.ldexp(U0, -k), limits, observers=observers, exponent=k)
-    return Solution(**vars(outcome), history=history.history(), solver=repr(solver), relu=False)
+    model = Linear(outcome.U, outcome.signature)
+    return Solution.of(outcome, model, history=history.history(), solver=repr(solver))
 
 
 def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu.baselines.linear import LinearModelOperator
+from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import read_observed
 from symrelu.solution import History, Record, Solution, Status
@@ -72,9 +73,7 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
         loss, norm = float(np.ldexp(loss, 4 * k)), float(np.ldexp(op.norm, 2 * k))
     record = Record(0, op.evaluations, time.perf_counter() - begin, error, loss, loss, 0.0)
     return Solution(
-        U=np.ldexp(U, k),
-        signature=op.signature,
-        alpha=0.0,
+        model=Linear(np.ldexp(U, k), op.signature),
         status=Status.GRADIENT,
         n_iter=0,
         n_evaluations=op.evaluations,
@@ -83,7 +82,6 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
         objective=loss,
         history=History.from_records([record]),
         solver="truncated_eigen",
-        relu=False,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from symrelu.fitted import TwoFactor
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.observers import HistoryKeeper, callers
@@ -242,8 +243,8 @@ def three_block_nmd(
         history = HistoryKeeper()
         observers = [history, *callers(callback)]
         outcome = run(op, solver, factors, limits, observers=observers, exponent=k)
-    U, V = np.split(outcome.U, 2)
-    return Solution(**{**vars(outcome), "U": U}, V=V, history=history.history(), solver=repr(solver))
+    model = TwoFactor(*np.split(outcome.U, 2))
+    return Solution.of(outcome, model, history=history.history(), solver=repr(solver))
 
 
 def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:

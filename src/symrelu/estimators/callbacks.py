@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
+from symrelu.fitted import SymmetricReLU
 from symrelu.loop import Progress
 from symrelu.solution import History, Solution, Status
 
@@ -59,10 +60,9 @@ class StepTasks:
 
     def _attributes(self, progress: Progress) -> dict[str, Any]:
         """Return what an estimator has that stopped at this step."""
-        record = progress.record
+        record, told = progress.record, self.settings
         solution = Solution(
-            U=progress.U,
-            signature=progress.signature,
+            model=SymmetricReLU(progress.U, progress.signature, told["alpha"], told["zero_weight"]),
             status=Status.CALLBACK,
             n_iter=record.iteration,
             n_evaluations=record.evaluations,
@@ -71,7 +71,7 @@ class StepTasks:
             objective=record.objective,
             history=History.from_records([record]),
             solver="",
-            **self.settings,
+            diagonal=told["diagonal"],
         )
         return fitted_attributes(solution)
 

@@ -13,14 +13,15 @@ from symrelu.checkpoint import as_checkpoint, saved_rank
 from symrelu.distances import observed_zeros
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.queries import QueriesMixin
+from symrelu.fitted import FittedModel
 from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
 from symrelu.problem import Observed
-from symrelu.queries import Queries
 from symrelu.selection import SETTINGS, select_rank
 from symrelu.validation import check_choice, check_integer, check_rows
 
 
-class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
+class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
     Parameters
@@ -267,7 +268,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
     def canonicalize(self) -> SymReLU:
         """Turn the embedding into the one that depends on X alone, so that runs can be compared.
 
-        See :meth:`symrelu.Solution.canonicalize`. What the model says of any pair stays the same.
+        See :meth:`symrelu.fitted.OneFactor.canonicalize`. What the model says of any pair stays the same.
 
         Returns
         -------
@@ -351,9 +352,9 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         return frame.loc[:, names]
 
     @property
-    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+    def _model(self) -> FittedModel:
         check_is_fitted(self)
-        return self.solution_._factors
+        return self.solution_.model
 
     @property
     def _n_features_out(self) -> int:

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from symrelu.batches import batches
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.queries import QueriesMixin
+from symrelu.fitted import SymmetricReLU, check_exclude, largest
 from symrelu.operators import as_operator
 from symrelu.problem import Observed
-from symrelu.queries import Queries, check_exclude, largest
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     NothingObserved,
@@ -27,7 +28,7 @@ from symrelu.validation import (
 )
 
 
-class LinkPredictor(Queries, DecompositionEstimator):
+class LinkPredictor(QueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
     The adjacency matrix B is divided by regularised degrees,
@@ -286,7 +287,8 @@ class LinkPredictor(Queries, DecompositionEstimator):
         scores : ndarray of shape (k,)
             Their scores.
         """
-        left, right = self._factors
+        model = self._model
+        left, right = model.left, model.right
         check_integer("k", k, 1)
         excluded = self._excluded(exclude_known, exclude)
         if excluded is not None:
@@ -319,10 +321,9 @@ class LinkPredictor(Queries, DecompositionEstimator):
         return others if known is None else sparse.csr_array(known + others)
 
     @property
-    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+    def _model(self) -> SymmetricReLU:
         check_is_fitted(self, "embedding_")
-        left = self.embedding_ * self.root_degrees_[:, None]
-        return left, left * self.signature_
+        return SymmetricReLU(self.embedding_ * self.root_degrees_[:, None], self.signature_)
 
 
 def _mean(fits: list[Solution], observed: Observed) -> Solution:
@@ -336,8 +337,7 @@ def _mean(fits: list[Solution], observed: Observed) -> Solution:
     losses = op.loss(U)
     return replace(
         fits[0],
-        U=U,
-        signature=signature,
+        model=replace(fits[0].model, U=U, signature=signature),
         n_iter=max(fit.n_iter for fit in fits),
         n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),  # the last is as wide as all of them
         relative_error=op.relative_error(losses.loss),
