@@ -64,7 +64,9 @@ def lowest_cost(m, unknown, V, alpha, zero_weight):
     weights = np.where(m > 0, 1, np.sqrt(zero_weight))
     A = np.vstack([V * weights[:, None], np.sqrt(alpha / 2) * np.eye(V.shape[1])])
     sizes = np.linalg.norm(A, axis=0)
-    A = A / np.where(sizes > 0, sizes, 1)
+    # A basis of what the columns span: of dependent columns only rounding would be left to go along.
+    basis, values, _ = np.linalg.svd(A / np.where(sizes > 0, sizes, 1), full_matrices=False)
+    A = basis[:, values > 1e-13 * values.max(initial=0.0)]
     slack = np.eye(len(A), len(m))[:, m == 0]
     free = np.full(A.shape[1], -np.inf)
     lower = np.append(free, np.zeros(slack.shape[1]))
