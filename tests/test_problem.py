@@ -336,7 +336,6 @@ def test_evaluations_are_counted_for_each_operator():
     first.loss(np.ones((40, 2)))
     assert (first.evaluations, second.evaluations) == (1, 0)
     assert (first.alpha, second.alpha, second.zero_weight) == (0.0, 0.1, 0.5)
-    assert second._support is first._support
 
 
 def test_an_alpha_in_other_units():
