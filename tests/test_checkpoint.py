@@ -22,7 +22,7 @@ from scipy import sparse
 from test_solution import damaged
 
 from symrelu import Checkpoint, Status, SymReLU, decompose
-from symrelu.checkpoint import CheckpointFile, CheckpointWarning, fingerprint
+from symrelu.checkpoint import CheckpointFile, CheckpointWarning
 from symrelu.datasets import make_relu_gram
 from symrelu.files import write_aside
 from symrelu.solvers import State
@@ -667,12 +667,3 @@ def test_estimator(path):
     with pytest.warns(UserWarning, match="max_iter was reached"):
         SymReLU(3, max_iter=3, **settings).fit(M)
     assert_allclose(SymReLU(3, max_iter=500, **settings).fit(M).embedding_, whole.embedding_, atol=1e-12)
-
-
-def test_fingerprints():
-    dense = np.maximum(0, np.random.default_rng(0).standard_normal((1500, 3)))
-    assert fingerprint(dense) == fingerprint(sparse.csr_array(dense)) == fingerprint(sparse.csr_matrix(dense))
-    changed = dense.copy()
-    changed[1400, 2] += 1e-9
-    assert len({fingerprint(m) for m in (dense, changed, dense[:, ::-1], dense.astype(np.float32))}) == 4
-    assert fingerprint(None) is None

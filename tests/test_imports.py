@@ -42,7 +42,7 @@ ALLOWED = {
     "start": {"operators.base", "solvers.base", "validation"},
     "graphs": {"graphs", "validation"},
     "distances": set(),
-    "problem": {"distances", "graphs", "validation"},
+    "problem": {"distances", "graphs", "kernels.threads", "operators", "validation"},
     "decompose": {
         "checkpoint",
         "fitted",
@@ -76,7 +76,6 @@ ALLOWED = {
     "selection": {
         "decompose",
         "loop",
-        "metrics",
         "operators",
         "plots",
         "problem",
@@ -95,7 +94,6 @@ ALLOWED = {
         "graphs",
         "linkage",
         "loop",
-        "operators",
         "problem",
         "progress",
         "selection",
@@ -157,6 +155,19 @@ def test_every_layer_is_listed():
 def test_solvers_know_no_array_library(path):
     roots = {name.split(".")[0] for name in imports(path)}
     assert not roots & {"numpy", "scipy", "torch", "dask", "numba"}
+
+
+# Who may ask whether a matrix is sparse. Above the operators it is the Problem that knows.
+ASKS_WHETHER_SPARSE = {"validation", "problem", "graphs", "datasets", "files", "operators"}
+ASKS_ONCE = {"transform", "plots"}  # in one place, of rows or matrices that are no Problem
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_few_ask_whether_a_matrix_is_sparse(path):
+    layer = layer_of(path)
+    if layer not in ASKS_WHETHER_SPARSE:
+        questions = path.read_text(encoding="utf-8").count("issparse(")
+        assert questions <= (layer in ASKS_ONCE), f"{layer} must not ask: see symrelu.problem.Problem"
 
 
 def test_import_loads_nothing_heavy():

@@ -94,9 +94,11 @@ def made(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
-def test_the_mean_of_several_fits(made, kind, dtype):
+@pytest.mark.parametrize("tau", [1.0, 1e8])  # N is of order one, or so small that the fits scale it
+def test_the_mean_of_several_fits(made, kind, dtype, tau):
     B, mask = weighted_graph().astype(dtype), small_mask(30)
-    predictor = LinkPredictor(4, n_init=3, random_state=0).fit(kind(B), mask=mask)
+    settings = {"alpha": 0.2 / tau, "degree_regularization": tau}
+    predictor = LinkPredictor(4, n_init=3, random_state=0, **settings).fit(kind(B), mask=mask)
     assert len(made) == 3
     X = np.mean([(fit.U * fit.signature) @ fit.U.T for fit in made], axis=0)
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
@@ -114,7 +116,7 @@ def test_the_mean_of_several_fits(made, kind, dtype):
     assert_allclose(predictor.reconstruction_err_, error, rtol=1e-5)
     assert_allclose(predictor.relative_error_, error / np.linalg.norm(N), rtol=1e-5)
     losses = np.where(N > 0, (N - X) ** 2, 0.1 * np.maximum(0, X) ** 2) * observed
-    objective = losses.sum() / 2 + 0.1 * np.sum(predictor.embedding_**2)
+    objective = losses.sum() / 2 + 0.1 / tau * np.sum(predictor.embedding_**2)
     assert_allclose(predictor.solution_.objective, objective, rtol=1e-5)
     assert predictor.n_iter_ == max(fit.n_iter for fit in made)
     assert predictor.solution_.n_evaluations == sum(fit.n_evaluations for fit in made) + 3

@@ -18,8 +18,8 @@ from symrelu import Status, decompose, selection
 from symrelu.datasets import make_relu_gram
 from symrelu.metrics import parameters_per_pair, relative_error
 from symrelu.plots import new_figure
+from symrelu.problem import Problem
 from symrelu.selection import RankSelection, select_rank
-from symrelu.validation import check_observed
 
 M, _ = make_relu_gram(40, 3, shift=0.1, random_state=0)
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
@@ -29,8 +29,7 @@ QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
 def split_of(M, unknown=None, fraction=0.1, zeros_per_positive=5.0, seed=0):
     unknown = None if unknown is None else sparse.csr_array(unknown)
-    M, unknown = check_observed(M, unknown)
-    return selection._split(selection._pairs(M, unknown), fraction, zeros_per_positive, seed)
+    return selection._split(selection._pairs(Problem.of(M, unknown)), fraction, zeros_per_positive, seed)
 
 
 def observed_pairs(M, unknown):
@@ -145,13 +144,13 @@ def test_fits_do_not_see_hidden_pairs(fits, form, mask):
     for k, hidden in enumerate(masks):
         assert_array_equal(hidden, hidden.T)
         assert (hidden & unknown == unknown).all(), "what is unknown stays so"
-        assert_array_equal(hidden, masks[k % 2], "the same for all settings")
+        assert_array_equal(hidden, masks[k - k % 4], "the same for all settings")
         new = np.triu(hidden & ~unknown, 1)
         assert not np.diag(hidden & ~unknown).any()
         positive, zeros = observed_pairs(M, unknown)
         assert np.sum(new & (M > 0)) == round(0.2 * len(positive))
         assert np.sum(new & (M == 0)) == math.ceil(0.2 * len(zeros))
-    assert (masks[0] != masks[1]).any(), "each repeat hides others"
+    assert (masks[0] != masks[4]).any(), "each repeat hides others"
 
 
 def test_hidden_values_do_not_matter(fits):
@@ -161,7 +160,8 @@ def test_hidden_values_do_not_matter(fits):
     assert (changed != M).sum() == 2 * len(split.i)
     setting = {"rank": 4, "n_negative": 1, "max_iter": 30}
     for matrix in (M, changed, sparse.csr_array(M), sparse.csr_array(changed)):
-        selection._judge(matrix, sparse.csr_array(MASK), split, setting, "error")
+        trial = selection._Trial(Problem.of(matrix, sparse.csr_array(MASK)), split)
+        selection._judge(trial, setting, "error")
     factors = [solution.U for _, solution in fits]
     assert_array_equal(factors[0], factors[1])
     assert_array_equal(factors[2], factors[3])
@@ -236,8 +236,8 @@ def test_table_by_hand(fits, scoring):
     found = select_rank(M, [2, 4], n_negative=1, scoring=scoring, **(QUICK | {"n_repeats": 3}))
     assert [row["rank"] for row in found.table] == [2, 4]
     for k, row in enumerate(found.table):
-        solutions = [solution for _, solution in fits[3 * k : 3 * k + 3]]
-        hidden = [np.triu(settings["mask"].toarray(), 1) for settings, _ in fits[3 * k : 3 * k + 3]]
+        solutions = [solution for _, solution in fits[k::2]]
+        hidden = [np.triu(settings["mask"].toarray(), 1) for settings, _ in fits[k::2]]
         assert row["converged"] == sum(solution.converged for solution in solutions)
         assert row["parameters_per_pair"] == parameters_per_pair(M, row["rank"])
         assert_allclose(row["mean"], np.mean(row["scores"]))
@@ -342,7 +342,7 @@ def test_one_standard_error(rows, lower_is_better, slack, best, simplest):
 def test_rules(monkeypatch, scoring, best, simplest):
     scores = {2: [0.80, 0.82], 3: [0.90, 0.92], 4: [0.91, 0.95], 6: [0.91, 0.93]}
 
-    def judge(M, unknown, split, setting, scoring):
+    def judge(trial, setting, scoring):
         return scores[setting["rank"]].pop(0), True
 
     monkeypatch.setattr(selection, "_judge", judge)
@@ -356,11 +356,11 @@ def test_rules(monkeypatch, scoring, best, simplest):
 @pytest.mark.parametrize(("tol", "rank"), [(1e-4, 2), (1e-6, 3)])
 def test_errors_below_the_tolerance_are_equal(monkeypatch, tol, rank):
     monkeypatch.setattr(
-        selection, "_judge", lambda *arguments: ({2: 8e-5, 3: 1e-5}[arguments[3]["rank"]], True)
+        selection, "_judge", lambda *arguments: ({2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
     )
     assert select_rank(M, [2, 3], tol=tol, **QUICK).chosen["rank"] == rank
     monkeypatch.setattr(
-        selection, "_judge", lambda *arguments: (1 - {2: 8e-5, 3: 1e-5}[arguments[3]["rank"]], True)
+        selection, "_judge", lambda *arguments: (1 - {2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
     )
     assert select_rank(M, [2, 3], tol=tol, scoring="auc", **QUICK).chosen["rank"] == 3
 
@@ -386,11 +386,11 @@ def test_grid_goes_from_simple_to_complex():
     ],
 )
 def test_default_ranks(matrix, ranks):
-    assert selection._default_ranks(matrix) == ranks
+    assert selection._default_ranks(Problem.of(matrix)) == ranks
 
 
 def test_default_ranks_are_used():
-    assert [row["rank"] for row in select_rank(M, **QUICK).table] == selection._default_ranks(M)
+    assert [row["rank"] for row in select_rank(M, **QUICK).table] == selection._default_ranks(Problem.of(M))
 
 
 @pytest.mark.parametrize(("shift", "expected", "seed"), [(0.0, (4, 0), 0), (0.1, (5, 1), 1)])

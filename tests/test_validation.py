@@ -26,6 +26,7 @@ from symrelu import (
 )
 from symrelu.distances import looks_like_distances
 from symrelu.graphs import self_tuning_graph
+from symrelu.problem import Problem
 from symrelu.validation import check_mask, check_similarity, scale_exponent, scaled
 
 GOOD = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 2.0]])
@@ -190,7 +191,7 @@ def no_work(monkeypatch):
     # symrelu.decompose is the function; the module of that name is found only here
     module = importlib.import_module("symrelu.decompose")
     monkeypatch.setattr(module, "run", work)
-    monkeypatch.setattr(module, "as_operator", work)
+    monkeypatch.setattr("symrelu.problem.as_operator", work)
 
 
 @pytest.mark.parametrize("case", BAD_MATRICES)
@@ -749,7 +750,7 @@ SIMILARITIES = {
 @pytest.mark.parametrize("case", DISTANCES)
 def test_distances_are_told(case, n):
     for seed in range(5):
-        assert looks_like_distances(DISTANCES[case](n, seed))
+        assert looks_like_distances(Problem(DISTANCES[case](n, seed)))
 
 
 @pytest.mark.parametrize("case", SIMILARITIES)
@@ -757,8 +758,8 @@ def test_similarities_without_their_diagonal_are_not_taken_for_distances(case):
     for n in (6, 8, 12, 20, 100):
         for seed in range(8):
             M = SIMILARITIES[case](n, seed)
-            assert not looks_like_distances(M)
-            assert not looks_like_distances(sparse.csr_array(M))
+            assert not looks_like_distances(Problem(M))
+            assert not looks_like_distances(Problem(sparse.csr_array(M)))
 
 
 def warned(call):
@@ -805,20 +806,20 @@ def test_a_fit_of_distances_warns_once(name):
 def test_zeros_are_equal_items_or_no_distances():
     X = points(60, 2, 0)
     X[:3] = X[3:6]
-    assert looks_like_distances(distances("euclidean", X))
+    assert looks_like_distances(Problem(distances("euclidean", X)))
     halves = np.kron([[0, 1], [1, 0]], np.ones((30, 30)))  # a complete bipartite graph obeys the triangles too
     thirds = np.kron(1 - np.eye(3), np.ones((20, 20)))
     for graph in (halves, thirds, halves * gaussian(points(60, 2, 1), 10)):
-        assert not looks_like_distances(graph)
-        assert not looks_like_distances(sparse.csr_array(graph))
+        assert not looks_like_distances(Problem(graph))
+        assert not looks_like_distances(Problem(sparse.csr_array(graph)))
 
 
 def test_a_sparse_matrix_with_a_zero_costs_nothing(monkeypatch):
     M = sparse.csr_array(distances("euclidean", points(30, 2, 0)))
     M[3, 4] = M[4, 3] = 0
     M.eliminate_zeros()
-    monkeypatch.setattr("symrelu.distances._block", None)
-    assert not looks_like_distances(M)
+    monkeypatch.setattr(Problem, "block", None)
+    assert not looks_like_distances(Problem(M))
 
 
 def test_what_distances_become_is_fitted_without_a_warning():

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import numpy as np
-from scipy import sparse
 
 import symrelu
 from symrelu.files import check_names, check_output, read_header, read_npz, write_aside
@@ -101,20 +100,6 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
         checkpoint = Checkpoint(checkpoint)
     # The path itself, not a link to it, and not relative to a folder that may change meanwhile.
     return Checkpoint(check_output(checkpoint.path), checkpoint.every)
-
-
-def fingerprint(matrix: Any) -> str | None:
-    """Return a hash of a checked matrix, or None of None: equal for equal entries, dense or sparse."""
-    if matrix is None:
-        return None
-    digest = hashlib.sha256(f"{matrix.dtype} {matrix.shape}".encode())
-    step = 1024
-    for first in range(0, matrix.shape[0], step):
-        rows = sparse.csr_array(matrix[first : first + step])
-        rows.sort_indices()
-        for part in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data):
-            digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
-from symrelu.checkpoint import CheckpointFile, CheckpointWriter, as_checkpoint, check_solver, fingerprint
+from symrelu.checkpoint import CheckpointFile, CheckpointWriter, as_checkpoint, check_solver
 from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, Observer, check_solver_offered, run
 from symrelu.observers import HistoryKeeper, callers
-from symrelu.operators import BACKENDS, as_operator
-from symrelu.problem import read_observed
+from symrelu.operators import BACKENDS
+from symrelu.problem import Problem, fingerprint
 from symrelu.progress import check_verbose, narrated
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
@@ -23,11 +21,8 @@ from symrelu.validation import (
     check_callback,
     check_choice,
     check_integer,
-    check_memory,
     check_number,
     random_generator,
-    scale_exponent,
-    scaled,
 )
 
 
@@ -141,25 +136,19 @@ def decompose(
     if checkpoint is not None:
         check_solver(solver)
     verbose = check_verbose(verbose)
-    M, mask = read_observed(M, mask, diagonal, fitted=True)
-    n = M.shape[0]
-    rank = check_integer("rank", rank, 1, n, note=" (the size of M)")
+    problem = Problem.of(M, mask, diagonal, fitted=True)
+    diagonal, exponent = problem.diagonal, problem.exponent
+    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
     n_negative = _check_n_negative(n_negative, rank)
-    init = check_init(init, n, rank, M.dtype, largest=float(M.max()))
+    init = check_init(init, problem.n, rank, problem.dtype, largest=problem.largest)
     random_generator(random_state)
 
-    if backend in ("dense", "reference") and issparse(M):
-        check_memory(M.shape, M.dtype, "M")
-    exponent = scale_exponent(M)
-    scaled_alpha = _scaled_alpha(alpha, exponent)
+    scaled_alpha = problem.scaled_alpha(alpha)
     with single_threaded_blas():  # the passes have threads of their own
-        op = as_operator(
-            scaled(M, exponent),
+        op = problem.operator(
             _signature(rank, 0 if isinstance(n_negative, str) else n_negative),
             alpha=scaled_alpha,
             zero_weight=zero_weight,
-            diagonal=diagonal,
-            mask=mask,
             backend=backend,
         )
         check_solver_offered(op, solver)
@@ -167,8 +156,7 @@ def decompose(
         file = snapshot = standing = None
         if checkpoint is not None:
             identity = _identity(
-                M,
-                mask,
+                problem,
                 init,
                 random_state,
                 rank=rank,
@@ -213,7 +201,7 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _identity(M: Any, mask: Any | None, init: Any, random_state: Any, **settings: Any) -> dict[str, Any]:
+def _identity(problem: Problem, init: Any, random_state: Any, **settings: Any) -> dict[str, Any]:
     """Return by what a checkpoint knows the fit that it is of."""
     seeded = isinstance(random_state, (int, np.integer))
     named = isinstance(init, str)
@@ -222,13 +210,5 @@ def _identity(M: Any, mask: Any | None, init: Any, random_state: Any, **settings
         "random_state": int(random_state) if seeded else (None if random_state is None else "a generator"),
         "init": init if named else "an array",
         "starting factor": None if named else fingerprint(init),
-        "mask": fingerprint(mask),
-        "matrix": fingerprint(M),  # as far as it is observed
+        **problem.fingerprint(),
     }
-
-
-def _scaled_alpha(alpha: float, exponent: int) -> float:
-    try:
-        return math.ldexp(alpha, -2 * exponent)
-    except OverflowError:
-        raise ValueError(f"alpha={alpha:g} is out of all proportion to M; use a smaller one.") from None

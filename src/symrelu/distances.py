@@ -16,7 +16,6 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 _SAMPLE = 64  # items whose triples are looked at
 _FEWEST = 5  # items: among fewer, a triple says little
@@ -27,15 +26,14 @@ _SPREAD = 4.0  # largest over smallest entry: from 2 on, the inequality may fail
 _DUPLICATES = 0.05  # part of the pairs that may be zero: equal items. A complete bipartite graph has half
 
 
-def advice_on_distances(diagonal: np.ndarray, M: Any, mask: Any | None, name: str = "M") -> str | None:
-    """Return how to make similarities of a checked M if it looks like distances, else None.
+def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> str | None:
+    """Return how to make similarities of M if it looks like distances, else None.
 
     Parameters
     ----------
     diagonal : ndarray of shape (n,)
         That of M as it was given, since an ignored one is taken out.
-    M : csr_array or ndarray of shape (n, n)
-    mask : csr_array or ndarray of bool of shape (n, n), or None
+    problem : Problem
     name : str, default="M"
         What the advice calls M.
 
@@ -43,11 +41,11 @@ def advice_on_distances(diagonal: np.ndarray, M: Any, mask: Any | None, name: st
     -------
     advice : str or None
     """
-    if mask is not None:
-        diagonal = diagonal[~np.asarray(mask.diagonal(), dtype=bool)]
-    if not diagonal.max(initial=0.0) <= _ROUNDING * float(M.max()) or not looks_like_distances(M, mask):
+    if problem.mask is not None:
+        diagonal = diagonal[~np.asarray(problem.mask.diagonal(), dtype=bool)]
+    if not diagonal.max(initial=0.0) <= _ROUNDING * problem.largest or not looks_like_distances(problem):
         return None
-    D = f"{name}.toarray()" if sparse.issparse(M) else name
+    D = f"{name}.toarray()" if problem.is_sparse else name
     return (
         f"{name} looks like a matrix of distances: its diagonal is zero, nearly all else positive, and items "
         "with a small entry are near to the same others. Similarities are needed, large for items that are "
@@ -56,30 +54,25 @@ def advice_on_distances(diagonal: np.ndarray, M: Any, mask: Any | None, name: st
     )
 
 
-def looks_like_distances(M: Any, mask: Any | None = None) -> bool:
+def looks_like_distances(problem: Any) -> bool:
     """Return whether the known entries off the diagonal of M behave as distances do.
 
     Few of them may be zero, none if M is sparse: then one look at the number of entries is enough for most.
 
     Parameters
     ----------
-    M : csr_array or ndarray of shape (n, n)
-        Symmetric, nonnegative and finite; zero where it is unknown.
-    mask : csr_array or ndarray of bool of shape (n, n), optional
-        True where M is unknown.
+    problem : Problem
 
     Returns
     -------
     distances : bool
     """
-    n = M.shape[0]
-    if n < _FEWEST or (sparse.issparse(M) and observed_zeros(M, mask) > 0):
+    n = problem.n
+    if n < _FEWEST or (problem.is_sparse and problem.observed_zeros > 0):
         return False
     items = np.random.default_rng(0).permutation(n)[:_SAMPLE]
-    known = ~np.eye(len(items), dtype=bool)
-    if mask is not None:
-        known &= ~_block(mask, items)
-    D = _block(M, items).astype(np.float64)
+    D, known = problem.block(items)
+    D, known = D.astype(np.float64), known & ~np.eye(len(items), dtype=bool)
     if not D[known].any() or _too_many(int(np.count_nonzero(D[known] == 0)), len(items)):
         return False
     D /= D[known].max()
@@ -89,39 +82,11 @@ def looks_like_distances(M: Any, mask: Any | None = None) -> bool:
     differing = D[known].min() * _SPREAD <= 1
     certain = triples <= _CERTAIN and _obeys_triangles(np.sqrt(D), known)
     likely = differing and _obeys_triangles(D, known)
-    return (certain or likely) and not _too_many(observed_zeros(M, mask), n)
+    return (certain or likely) and not _too_many(problem.observed_zeros, n)
 
 
 def _too_many(zeros: int, n: int) -> bool:
     return zeros > _DUPLICATES * n * (n - 1)
-
-
-def observed_zeros(M: Any, mask: Any | None = None) -> int:
-    """Return how many known entries off the diagonal are zero.
-
-    Parameters
-    ----------
-    M : csr_array or ndarray of shape (n, n)
-        Zero where it is unknown.
-    mask : csr_array or ndarray of bool of shape (n, n), optional
-
-    Returns
-    -------
-    zeros : int
-    """
-    n = M.shape[0]
-    return n * (n - 1) - _off_diagonal(M) - (0 if mask is None else _off_diagonal(mask))
-
-
-def _off_diagonal(matrix: Any) -> int:
-    """Return how many entries off the diagonal are not zero."""
-    count = matrix.nnz if sparse.issparse(matrix) else np.count_nonzero(matrix)
-    return int(count - np.count_nonzero(matrix.diagonal()))
-
-
-def _block(matrix: Any, items: np.ndarray) -> np.ndarray:
-    block = matrix[items][:, items]
-    return np.asarray(block.toarray() if sparse.issparse(block) else block)
 
 
 def _obeys_triangles(D: np.ndarray, known: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from symrelu.batches import batches
 from symrelu.canonical import canonical_factor
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.transform import explained_squares, transform_rows
-from symrelu.validation import check_integer, check_number, check_rows, check_well_formed
+from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
 
@@ -93,7 +93,7 @@ class FittedModel(ABC):
         scores : ndarray
         """
         left, right = self.left, self.right
-        i, j = np.broadcast_arrays(_check_items("i", i, len(left)), _check_items("j", j, len(left)))
+        i, j = np.broadcast_arrays(check_items("i", i, len(left)), check_items("j", j, len(left)))
         scores = np.empty(i.size, left.dtype)
         rows, columns = i.ravel(), j.ravel()
         for batch in batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
@@ -112,7 +112,7 @@ class FittedModel(ABC):
         reconstruction : ndarray of shape (len(rows), n)
         """
         left, right = self.left, self.right
-        block = left[_check_items("rows", rows, len(left))] @ right.T
+        block = left[check_items("rows", rows, len(left))] @ right.T
         return np.maximum(block, 0, out=block) if self.relu else block
 
     def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -134,7 +134,7 @@ class FittedModel(ABC):
         """
         left, right = self.left, self.right
         n = len(left)
-        nodes = _check_items("nodes", nodes, n)
+        nodes = check_items("nodes", nodes, n)
         check_integer("k", k, 1)
         excluded = None if exclude is None else check_exclude(exclude, n)
         items = np.full((len(nodes), k), NOBODY, np.int64)
@@ -344,21 +344,9 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
     return places[np.argsort(-values[places], kind="stable")][:k]
 
 
-def _check_items(name: str, items: Any, n: int) -> np.ndarray:
-    """Return numbers of items as an array, or raise with the one that does not exist."""
-    array = np.atleast_1d(np.asarray(items))
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers (items are counted from 0), got {array.dtype} entries.")
-    wrong = array[(array < 0) | (array >= n)]
-    if wrong.size:
-        raise IndexError(f"{name} must be from 0 to {n - 1}, the numbers of the items, got {wrong[0]}.")
-    return array.astype(np.int64)
-
-
 def check_exclude(exclude: Any, n: int) -> Any:
     """Return the pairs to leave out as a csr_array."""
-    if sparse.issparse(exclude):
-        check_well_formed(exclude, "exclude")
+    is_well_formed_sparse(exclude, "exclude")
     matrix = sparse.csr_array(exclude)
     if matrix.shape != (n, n):
         raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")

@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
-from symrelu.operators import Operator, as_operator
-from symrelu.problem import read_hidden, read_observed
+from symrelu.operators import Operator
+from symrelu.problem import Problem, read_hidden
 from symrelu.validation import (
     check_factor,
     check_integer,
@@ -53,7 +53,7 @@ def relative_error(
     >>> relative_error(np.eye(3), np.zeros((3, 1)))
     1.0
     """
-    op, U = _problem(M, U, signature, diagonal, mask)
+    op, U = _operator(Problem.of(M, mask, diagonal), U, signature)
     return op.relative_error(op.loss(U).loss)
 
 
@@ -169,20 +169,13 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
     >>> parameters_per_pair(np.ones((3, 3)), rank=2)
     1.0
     """
-    M, _ = read_observed(M, mask, diagonal)
-    on_diagonal = np.count_nonzero(M.diagonal())
-    positive = M.nnz if sparse.issparse(M) else np.count_nonzero(M)
-    return float(M.shape[0] * rank / ((positive + on_diagonal) / 2))
+    return Problem.of(M, mask, diagonal).parameters_per_pair(rank)
 
 
-def _problem(
-    M: Any, U: Any, signature: Any | None, diagonal: str, mask: Any | None
-) -> tuple[Operator, np.ndarray]:
-    M, mask = read_observed(M, mask, diagonal)
-    U, signature = _check_factor(M, U, signature)
-    k = scale_exponent(M)
-    op = as_operator(scaled(M, k), signature, diagonal=diagonal, mask=mask)
-    return op, np.ldexp(U, -k)
+def _operator(problem: Problem, U: Any, signature: Any | None) -> tuple[Operator, np.ndarray]:
+    """Return M as an operator, and U in its units."""
+    U, signature = _check_factor(problem.M, U, signature)
+    return problem.operator(signature), np.ldexp(U, -problem.exponent)
 
 
 def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:

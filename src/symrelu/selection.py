@@ -5,21 +5,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from symrelu.decompose import decompose
 from symrelu.loop import Limits
-from symrelu.metrics import parameters_per_pair
 from symrelu.operators import BACKENDS
 from symrelu.plots import shown_axes
-from symrelu.problem import Observed, read_observed
+from symrelu.problem import Problem
 from symrelu.solution import Status
 from symrelu.solvers import get_solver
 from symrelu.start import STARTS
@@ -258,19 +257,17 @@ def select_rank(
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
-    M, mask = read_observed(M, mask, diagonal, fitted=True)
-    unknown = None if mask is None else sparse.csr_array(mask)
-    grid = _grid(M, ranks, n_negative, alpha, zero_weight)
-    pairs = _pairs(M, unknown)
+    problem = Problem.of(M, mask, diagonal, fitted=True)
+    grid = _grid(problem, ranks, n_negative, alpha, zero_weight)
+    pairs = _pairs(problem)
     _check_pairs(pairs, scoring)
 
     seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
-    splits = [_split(pairs, fraction, zeros_per_positive, seed) for seed in seeds]
-    common = {"diagonal": diagonal, **settings}
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(_judge)(M, unknown, split, setting | common, scoring) for setting in grid for split in splits
-    )
-    table = _table(grid, results, parameters_per_pair(M, 1))
+    trials = (_Trial(problem, _split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
+    common = {"diagonal": problem.diagonal, **settings}
+    tasks = ((trial, setting | common, scoring) for trial in trials for setting in grid)
+    results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_judge), tasks))
+    table = _table(grid, results, problem.parameters_per_pair(1))
     slack = limits.tol if scoring == "error" else 0.0
     best, simplest = _choices(table, lower_is_better=scoring == "error", slack=slack)
     chosen = best if rule == "best" else simplest
@@ -299,9 +296,9 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     return Limits(**{name: settings[name] for name in LIMITS if name in settings})
 
 
-def _grid(M: Any, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> list[dict[str, Any]]:
+def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> list[dict[str, Any]]:
     """Return the settings to try, the simplest first."""
-    n = M.shape[0]
+    n = problem.n
 
     def check_rank(name: str, value: Any) -> int:
         return check_integer(name, value, 1, n, note=" (the size of M)")
@@ -315,7 +312,7 @@ def _grid(M: Any, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> 
         return check_integer(name, value, 0, max(n - 1, 0), " (n - 1) or 'auto'")
 
     axes = (
-        _values("ranks", _default_ranks(M) if ranks is None else ranks, check_rank),
+        _values("ranks", _default_ranks(problem) if ranks is None else ranks, check_rank),
         _values("n_negative", n_negative, check_n_negative),
         _values("alpha", alpha, check_number),
         _values("zero_weight", zero_weight, check_zero_weight),
@@ -338,10 +335,11 @@ def _values(name: str, given: Any, check: Callable[[str, Any], Any]) -> list[Any
     return list(dict.fromkeys(check(name, value) for value in values))
 
 
-def _default_ranks(M: Any) -> list[int]:
+def _default_ranks(problem: Problem) -> list[int]:
     """Return 1, 2, 3, 4, 6, 8, 12, ... up to the bounds."""
-    n = M.shape[0]
-    bound = min(n // _ITEMS_PER_RANK, int(_PARAMETERS_PER_PAIR / parameters_per_pair(M, 1)), _LARGEST_RANK)
+    n = problem.n
+    determined = int(_PARAMETERS_PER_PAIR / problem.parameters_per_pair(1))
+    bound = min(n // _ITEMS_PER_RANK, determined, _LARGEST_RANK)
     bound = min(n, max(2, bound))
     powers = [2**k for k in range(_LARGEST_RANK.bit_length())]
     return sorted(r for r in {*powers, *(3 * power for power in powers)} if r <= bound)
@@ -377,20 +375,34 @@ class _Split(NamedTuple):
     seed: int
 
 
-def _pairs(M: Any, unknown: Any | None) -> _Pairs:
-    n = M.shape[0]
-    positive, values = _upper(M)  # M is zero where it is unknown
-    not_zero = positive if unknown is None else np.union1d(positive, _upper(unknown)[0])
-    return _Pairs(n, positive, values, not_zero)
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A matrix and what is hidden of it. All settings that this process tries share one packing."""
+
+    problem: Problem
+    split: _Split
+
+    @cached_property
+    def hidden(self) -> Problem:
+        return self.problem.hide(self.split.i, self.split.j)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the rest behind: joblib sends one M to a process, not one for each split."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-def _upper(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers, rising, of the pairs i < j with a nonzero entry, and the entries."""
-    entries = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
-    i, j = (index.astype(np.int64) for index in entries.coords)
-    numbers = _row_starts(matrix.shape[0])[i] + j - i - 1
-    order = np.argsort(numbers)
-    return numbers[order], entries.data[order]
+def _pairs(problem: Problem) -> _Pairs:
+    n = problem.n
+    i, j, values = problem.positive_pairs()
+    positive = _numbers(i, j, n)
+    order = np.argsort(positive)
+    not_zero = np.union1d(positive, _numbers(*problem.unknown_pairs(), n))
+    return _Pairs(n, positive[order], values[order], not_zero)
+
+
+def _numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+    """Return the numbers of pairs i < j."""
+    return _row_starts(n)[i] + j - i - 1
 
 
 def _row_starts(n: int) -> np.ndarray:
@@ -436,23 +448,14 @@ def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
     return k + np.searchsorted(missing_before, k, side="right")
 
 
-def _judge(
-    M: Any, unknown: Any | None, split: _Split, setting: dict[str, Any], scoring: str
-) -> tuple[float, bool]:
+def _judge(trial: _Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
     """Fit one setting without the hidden pairs; return its score on them, and whether the fit converged."""
-    observed = Observed(M, unknown).hide(_hide(M.shape[0], unknown, split))
-    solution = decompose(observed, random_state=split.seed, **setting)
+    split = trial.split
+    solution = decompose(trial.hidden, random_state=split.seed, **setting)
     if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for all fits, not for this one
         raise KeyboardInterrupt
     X = solution.score_pairs(split.i, split.j).astype(np.float64)
     return _SCORINGS[scoring](X, split), solution.converged
-
-
-def _hide(n: int, unknown: Any | None, split: _Split) -> Any:
-    """Return the mask of a fit: what is unknown anyway, and the hidden pairs on both sides of the diagonal."""
-    rows, cols = np.concatenate([split.i, split.j]), np.concatenate([split.j, split.i])
-    hidden = sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=(n, n))
-    return hidden if unknown is None else sparse.csr_array(hidden + unknown, dtype=bool)
 
 
 def _error(X: np.ndarray, split: _Split) -> float:
@@ -476,11 +479,11 @@ _SCORINGS = {"error": _error, "auc": _auc}
 def _table(
     grid: list[dict[str, Any]], results: list[tuple[float, bool]], per_pair: float
 ) -> list[dict[str, Any]]:
-    """Return one record for each setting, given the results of its repeats one after the other."""
+    """Return one record for each setting, given the results of all settings for one repeat after the other."""
     repeats = len(results) // len(grid)
     table = []
     for k, setting in enumerate(grid):
-        scores, converged = zip(*results[k * repeats : (k + 1) * repeats], strict=True)
+        scores, converged = zip(*results[k :: len(grid)], strict=True)
         record = {
             "mean": float(np.mean(scores)),
             "standard_error": float(np.std(scores, ddof=1) / math.sqrt(repeats)),

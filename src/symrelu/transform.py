@@ -141,14 +141,16 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
 
 def _rows(M_new: Any, mask: Any | None, batch: slice) -> tuple[np.ndarray, np.ndarray | None]:
     """Return rows of M in float64, with zeros where they are unknown, and where that is."""
-    rows = M_new[batch]
-    rows = np.array(rows.toarray() if sparse.issparse(rows) else rows, np.float64, order="C")
+    rows = np.array(_dense(M_new[batch]), np.float64, order="C")
     if mask is None:
         return rows, None
-    unknown = mask[batch]
-    unknown = unknown.toarray() if sparse.issparse(unknown) else unknown
+    unknown = _dense(mask[batch])
     rows[unknown] = 0
     return rows, unknown
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if sparse.issparse(rows) else rows
 
 
 def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:

@@ -24,6 +24,9 @@ CheckShape = Callable[[tuple[int, ...], str], None]
 # Matrices whose largest entry lies outside [4^-8, 4^9) are brought to order one before a fit.
 _SAFE_EXPONENT = 8
 
+_NOTHING_OBSERVED = "{} must have a positive entry that is observed, but mask and diagonal hide them all."
+_NOTHING_TO_FIT = "{} must have a positive entry, but all are zero: there is nothing to fit."
+
 
 class NothingObserved(ValueError):
     """All positive entries are unknown."""
@@ -81,10 +84,8 @@ def check_observed(
     observed = _check_symmetric(observed, name)
     if not _any(observed):
         if _any(M):
-            raise NothingObserved(
-                f"{name} must have a positive entry that is observed, but mask and diagonal hide them all."
-            )
-        raise ValueError(f"{name} must have a positive entry, but all are zero: there is nothing to fit.")
+            raise NothingObserved(_NOTHING_OBSERVED.format(name))
+        raise ValueError(_NOTHING_TO_FIT.format(name))
     return observed, mask
 
 
@@ -94,14 +95,36 @@ def check_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
     It is the opposite of :func:`check_observed`, for what judges a fit by the entries that were hidden from it.
     """
     M = _to_floats(M, "M", _check_square)
+    M, mask = hidden_part(M, mask)
+    _check_values(M, "M")
+    return _check_symmetric(M, "M"), mask
+
+
+def hidden_part(M: Any, mask: Any, unknown: Any | None = None) -> tuple[Any, Any]:
+    """Return a checked M with zeros where it is not masked, and the checked mask.
+
+    Parameters
+    ----------
+    M : csr_array or ndarray of shape (n, n)
+    mask : sparse or dense bool matrix of shape (n, n)
+        True where the entry was hidden.
+    unknown : csr_array of bool of shape (n, n), optional
+        Entries that M does not have either. They are taken out of the mask.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n)
+    """
     if mask is None:
         raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
     mask = check_mask(mask, M.shape[0])
+    if unknown is not None:
+        mask = _without(sparse.csr_array(mask), unknown)
     if not _any(mask):
-        raise ValueError("mask must hide at least one entry, got none.")
-    M = _within(M, mask)
-    _check_values(M, "M")
-    return _check_symmetric(M, "M"), mask
+        known = " of those that M knows" if unknown is not None else ""
+        raise ValueError(f"mask must hide at least one entry{known}, got none.")
+    return _within(M, mask), mask
 
 
 def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> tuple[Any, Any | None]:
@@ -148,8 +171,18 @@ def _to_floats(M: Any, name: str, check_shape: CheckShape) -> Any:
     return _to_float_csr(M, name, check_shape) if sparse.issparse(M) else _to_float_array(M, name, check_shape)
 
 
+def stored(M: Any) -> Any:
+    """Return the entries that a matrix holds: those of a sparse one, and a dense one as it is."""
+    return M.data if sparse.issparse(M) else M
+
+
+def as_array(M: Any) -> Any:
+    """Return a checked matrix as an ndarray."""
+    return M.toarray() if sparse.issparse(M) else M
+
+
 def _any(M: Any) -> bool:
-    return bool((M.data if sparse.issparse(M) else M).any())
+    return bool(stored(M).any())
 
 
 def _without(M: Any, mask: Any | None, *, diagonal: bool = False) -> Any:
@@ -172,8 +205,28 @@ def _without(M: Any, mask: Any | None, *, diagonal: bool = False) -> Any:
 
 
 def hidden(M: Any, mask: Any) -> Any:
-    """Return a checked M with zeros where a checked mask is true."""
-    return _without(M, mask)
+    """Return a checked M with zeros where a checked mask is true, or raise if nothing is left."""
+    observed = _without(M, mask)
+    if not _any(observed):
+        raise NothingObserved(_NOTHING_OBSERVED.format("M"))
+    return observed
+
+
+def divided(M: Any, d: np.ndarray) -> Any:
+    """Return M_ij / (d_i d_j) for a checked M and positive d: it has the properties of M, and needs no check.
+
+    It is symmetric to the last bit, since a product of two numbers does not depend on their order.
+    """
+    if sparse.issparse(M):
+        rows, cols = _places(M)
+        values = M.data / (d[rows] * d[cols])
+        quotient = sparse.csr_array((values.astype(M.dtype), M.indices, M.indptr), shape=M.shape)
+        quotient = _without_stored_zeros(quotient)  # of what left the range
+    else:
+        quotient = (M / np.multiply.outer(d, d)).astype(M.dtype, copy=False)
+    if not _any(quotient):
+        raise ValueError(_NOTHING_TO_FIT.format("M"))
+    return quotient
 
 
 def _within(M: Any, mask: Any) -> Any:
@@ -345,6 +398,14 @@ def check_well_formed(M: Any, name: str) -> None:
         raise ValueError(f"{name} must be a well-formed sparse matrix: {reason}.") from error
 
 
+def is_well_formed_sparse(M: Any, name: str) -> bool:
+    """Return whether M is a sparse matrix, or raise if it is one that points outside of itself."""
+    if not sparse.issparse(M):
+        return False
+    check_well_formed(M, name)
+    return True
+
+
 def _without_stored_zeros(csr: Any) -> Any:
     if csr.data.all():
         return csr
@@ -481,6 +542,17 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     return mask
 
 
+def check_items(name: str, items: Any, n: int) -> np.ndarray:
+    """Return numbers of items as an array, or raise with the one that does not exist."""
+    array = np.atleast_1d(np.asarray(items))
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers (items are counted from 0), got {array.dtype} entries.")
+    wrong = array[(array < 0) | (array >= n)]
+    if wrong.size:
+        raise IndexError(f"{name} must be from 0 to {n - 1}, the numbers of the items, got {wrong[0]}.")
+    return array.astype(np.int64)
+
+
 def check_integer(name: str, value: Any, low: int, high: int | None = None, note: str = "") -> int:
     """Return an integer parameter, or raise with its bounds."""
     bounds = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
@@ -578,7 +650,11 @@ def check_callback(callback: Any) -> Any:
 
 def scale_exponent(M: Any) -> int:
     """Return k such that M / 4^k has entries of order one; 0 where M is fine as it is."""
-    largest = float(M.data.max(initial=0) if sparse.issparse(M) else max(row.max() for row in M))
+    return exponent_of(float(stored(M).max(initial=0)))
+
+
+def exponent_of(largest: float) -> int:
+    """Return the same for a matrix with that largest entry."""
     k = math.floor((math.frexp(largest)[1] - 1) / 2)
     return k if abs(k) > _SAFE_EXPONENT else 0
 

@@ -21,7 +21,7 @@ from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
 from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Operator
-from symrelu.problem import read_observed
+from symrelu.problem import Problem, complete
 from symrelu.solution import Solution
 from symrelu.solvers.base import Factor, State, check_range
 from symrelu.validation import (
@@ -29,8 +29,6 @@ from symrelu.validation import (
     check_integer,
     check_start,
     random_generator,
-    scale_exponent,
-    scaled,
 )
 
 
@@ -166,13 +164,13 @@ def symmetric_nmf(
     if not isinstance(solver, CoupledSolver):
         raise TypeError(f"solver must be SymHALS() or SymANLS(), got {solver!r}.")
     check_callback(callback)
-    M = read_observed(M).M
-    rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
-    U0 = _start(M, rank, init, random_state)
-    k = scale_exponent(M)
+    problem = complete(M)
+    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    U0 = _start(problem, rank, init, random_state)
+    k = problem.exponent
     in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
-        op = LinearModelOperator(scaled(M, k), np.ones(rank))
+        op = LinearModelOperator(problem.scaled, np.ones(rank))
         history = HistoryKeeper()
         observers = [history, *callers(callback)]
         outcome = run(op, in_these_units, np.ldexp(U0, -k), limits, observers=observers, exponent=k)
@@ -180,13 +178,13 @@ def symmetric_nmf(
     return Solution.of(outcome, model, history=history.history(), solver=repr(solver))
 
 
-def _start(M: Any, rank: int, init: Any | None, random_state: Any) -> np.ndarray:
-    n = M.shape[0]
+def _start(problem: Problem, rank: int, init: Any | None, random_state: Any) -> np.ndarray:
+    n, dtype = problem.n, problem.dtype
     if init is None:
         # rand(n, rank), as published; times a power of two where M is not of order one
-        U0 = np.asarray(random_generator(random_state).random((n, rank)), dtype=M.dtype)
-        return np.ldexp(U0, scale_exponent(M))
-    U0 = check_start(init, n, rank, M.dtype)
+        U0 = np.asarray(random_generator(random_state).random((n, rank)), dtype=dtype)
+        return np.ldexp(U0, problem.exponent)
+    U0 = check_start(init, n, rank, dtype)
     if (U0 < 0).any():
         raise ValueError(f"init must be nonnegative for symmetric NMF, got an entry {U0.min():g}.")
     return U0

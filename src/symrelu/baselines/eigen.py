@@ -12,15 +12,14 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.problem import read_observed
+from symrelu.problem import complete
 from symrelu.solution import History, Record, Solution, Status
-from symrelu.validation import check_integer, random_generator, scale_exponent, scaled
+from symrelu.validation import as_array, check_integer, random_generator
 
 _ROUNDING = 100  # times eps: differences of eigenvalues, relative to the largest one, that say nothing
 _ACCURACY = 1e-8  # of eigenvectors, relative to the largest eigenvalue; eigenvalues have twice the digits
@@ -56,10 +55,9 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     0.6
     """
     begin = time.perf_counter()
-    M = read_observed(M).M
-    check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
-    k = scale_exponent(M)
-    M = scaled(M, k)
+    problem = complete(M)
+    check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    M, k = problem.scaled, problem.exponent
     with single_threaded_blas():  # the same digits on any number of threads
         values, vectors = _eigenpairs(M, rank, positive, random_state)
         size = np.maximum(_size(values, positive), 0)
@@ -94,7 +92,7 @@ def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[n
     """Return at least the asked eigenpairs: all of them where a Krylov space would not do."""
     n = M.shape[0]
     if 2 * rank >= n:
-        return np.linalg.eigh(M.toarray() if sparse.issparse(M) else M)
+        return np.linalg.eigh(as_array(M))
     v0 = random_generator(random_state).standard_normal(n)
     further = np.random.default_rng(v0.view(np.uint64))  # vectors that are drawn where eigenvalues repeat
     values, vectors = _by_arpack(M, rank, "LA" if positive else "LM", v0, further)

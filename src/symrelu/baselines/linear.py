@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from symrelu.operators.base import Evaluation
 from symrelu.operators.host import HostOperator
+from symrelu.validation import stored
 
 
 class LinearModelOperator(HostOperator):
@@ -23,8 +23,7 @@ class LinearModelOperator(HostOperator):
     """
 
     def __init__(self, M: Any, signature: Any) -> None:
-        values = M.data if sparse.issparse(M) else M
-        norm = float(np.linalg.norm(values.astype(np.float64, copy=False)))
+        norm = float(np.linalg.norm(stored(M).astype(np.float64, copy=False)))
         super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, signature=signature)
         self._M = M
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from symrelu.fitted import TwoFactor
 from symrelu.kernels.threads import single_threaded_blas
@@ -21,18 +20,11 @@ from symrelu.loop import Callback, Limits, run
 from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import HostOperator
-from symrelu.problem import read_observed
+from symrelu.problem import Problem, complete
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range, square_norm
 from symrelu.start import start
-from symrelu.validation import (
-    check_callback,
-    check_integer,
-    check_memory,
-    check_start,
-    scale_exponent,
-    scaled,
-)
+from symrelu.validation import as_array, check_callback, check_integer, check_memory, check_start
 
 # M, two matrices in each of the states that the loop knows (old, new and best), and those of a pass
 _MATRICES_HELD = 10
@@ -231,14 +223,13 @@ def three_block_nmd(
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     solver = ThreeBlock(momentum=momentum)
     check_callback(callback)
-    M = read_observed(M).M
-    rank = check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
-    factors = None if init is None else _check_pair(init, M.shape[0], rank, M.dtype)
-    _check_room(M)
-    k = scale_exponent(M)
-    M = scaled(M, k)
+    problem = complete(M)
+    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    factors = None if init is None else _check_pair(init, problem.n, rank, problem.dtype)
+    _check_room(problem)
+    k = problem.exponent
     with single_threaded_blas():
-        op = TwoFactorOperator(M.toarray() if sparse.issparse(M) else M, rank)
+        op = TwoFactorOperator(as_array(problem.scaled), rank)
         factors = _random_start(op, random_state) if factors is None else np.ldexp(factors, -k)
         history = HistoryKeeper()
         observers = [history, *callers(callback)]
@@ -255,14 +246,14 @@ def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
     return np.concatenate([check_start(factor, n, rank, dtype) for factor in (U0, V0)])
 
 
-def _check_room(M: Any) -> None:
-    n = M.shape[0]
+def _check_room(problem: Problem) -> None:
+    n, dtype = problem.n, problem.dtype
     try:
-        check_memory((_MATRICES_HELD * n, n), M.dtype, "M")
+        check_memory((_MATRICES_HELD * n, n), dtype, "M")
     except MemoryError:
         raise MemoryError(
             f"3B-NMD holds about {_MATRICES_HELD} dense {n} x {n} matrices, "
-            f"{_MATRICES_HELD * n * n * M.dtype.itemsize / 1e9:.1f} GB, more than is available. "
+            f"{_MATRICES_HELD * n * n * dtype.itemsize / 1e9:.1f} GB, more than is available. "
             "symrelu.decompose holds none of them."
         ) from None
 

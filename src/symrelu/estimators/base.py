@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
@@ -17,23 +16,22 @@ from symrelu.decompose import decompose
 from symrelu.distances import advice_on_distances
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
-from symrelu.graphs import SelfTuningGraph, as_similarity
-from symrelu.graphs.adapters import aligned_mask
+from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.loop import Limits
-from symrelu.problem import Observed, given_diagonal
+from symrelu.problem import Problem, given_diagonal
 from symrelu.progress import check_verbose
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
     check_integer,
-    check_observed,
-    check_well_formed,
+    is_well_formed_sparse,
     random_generator,
     reject_foreign_objects,
     reject_masked_arrays,
     reject_text,
     reject_what_is_no_matrix,
+    stored,
 )
 
 _STOPPED = (Status.INTERRUPTED, Status.CALLBACK)  # by someone: there is to be no further fit
@@ -67,24 +65,24 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_clone__(self) -> Any:
         return mark_clone(super().__sklearn_clone__())
 
-    def _observed(self, X: Any, mask: Any | None, diagonal: str) -> Observed:
-        """Return the similarity matrix that X is, or that is made of it, zero where it is unknown."""
+    def _problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
+        """Return the similarity matrix that X is, or that is made of it, with what is unknown of it."""
         check_choice("affinity", self.affinity, self._affinities)
         check_choice("diagonal", diagonal, ("fit", "ignore"))
         for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
-        if not self._takes_similarities(X):
+        similarities = self._similarities(X)
+        if similarities is None:
             names = X.index.to_numpy(dtype=object) if hasattr(X, "columns") else None
-            return Observed(*check_observed(self._graph_of(X), aligned_mask(mask, names), diagonal))
-        matrix = self._matrix(X)
-        mask = aligned_mask(mask, getattr(self, "node_names_", None))
-        observed = Observed(*check_observed(matrix, mask, diagonal, name="X"))
-        advice = advice_on_distances(given_diagonal(matrix), *observed, "X")
+            return Problem.of(Labelled(self._graph_of(X), names), mask, diagonal)
+        matrix = self._validated(X, *similarities)
+        problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
+        advice = advice_on_distances(given_diagonal(matrix), problem, "X")
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
-        return observed
+        return problem
 
     def _graph_of(self, X: Any) -> Any:
         """Return the graph of samples."""
@@ -94,15 +92,21 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         self.affinity_matrix_ = self._graph.matrix
         return self.affinity_matrix_
 
-    def _matrix(self, X: Any) -> Any:
-        """Return the square matrix that X is, of whatever values, and keep the names of its nodes."""
-        if hasattr(X, "columns") and not is_edge_table(X):
+    def _similarities(self, X: Any) -> Labelled | None:
+        """Return the matrix that X is, with the names of its nodes, or None where X is samples."""
+        return self._read(X) if self.affinity == "precomputed" else None
+
+    def _read(self, X: Any) -> Labelled:
+        if _is_frame(X):
             self._check_square(X.shape)
-        matrix, names = as_similarity(X)
+        return as_similarity(X)
+
+    def _validated(self, X: Any, matrix: Any, names: np.ndarray | None) -> Any:
+        """Return the square matrix that X holds, of whatever values, and keep the names of its nodes."""
         if names is not None:
             self.node_names_ = names
         named = matrix
-        if names is not None and hasattr(X, "columns") and not is_edge_table(X) and isinstance(names[0], str):
+        if names is not None and _is_frame(X) and isinstance(names[0], str):
             # scikit-learn reads the names of the columns off a frame, here in the order of the rows.
             named = X if list(X.columns) == list(names) else X.loc[:, names]
         matrix = self._checked(matrix, named, reset=True)
@@ -120,9 +124,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """
         reject_foreign_objects(X, "X")
         reject_what_is_no_matrix(X, "X")
-        if sparse.issparse(X):
-            check_well_formed(X, "X")
-        if not sparse.issparse(X) or finite:
+        if not is_well_formed_sparse(X, "X") or finite:
             X = self._as_scikit_learn_does(X, finite)
         if not reset and X.shape[1] != self.n_features_in_:
             self._as_scikit_learn_does(X, finite=True)  # whose checks want to hear of NaN before the shape
@@ -150,8 +152,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_square(self, shape: tuple[int, ...], matrix: Any = 0.0) -> None:
         if len(shape) != 2 or shape[0] == shape[1] or 0 in shape:
             return
-        values = matrix.data if sparse.issparse(matrix) else matrix
-        gaps = "" if np.isfinite(values).all() else ", with NaN or infinity in it"
+        gaps = "" if np.isfinite(stored(matrix)).all() else ", with NaN or infinity in it"
         samples = (
             f"pass {type(self).__name__}(affinity='self_tuning')"
             if "affinity" in self.get_params(deep=False)
@@ -161,10 +162,6 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             f"X must be square (similarities of n items with each other), got shape {tuple(shape)}{gaps}. "
             f"For samples x features, {samples}; for a list of edges, pass symrelu.graphs.from_edges(X)."
         )
-
-    def _takes_similarities(self, X: Any) -> bool:
-        """Whether X is the similarity matrix itself, rather than samples."""
-        return self.affinity == "precomputed"
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise for settings that would only be refused after a choice of the rank, or by nobody."""
@@ -179,7 +176,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             if checkpoint is not None:
                 raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
 
-    def _decompose(self, X: Any, observed: Observed, rank: int, **settings: Any) -> None:
+    def _decompose(self, X: Any, problem: Problem, rank: int, **settings: Any) -> None:
         """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit.
 
         The warning comes when all is done, at the end of ``fit``: raised as an error, it loses nothing.
@@ -189,14 +186,14 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_settings(settings)
         n_init = self.n_init
         if self.warm_start and hasattr(self, "embedding_"):
-            settings["init"], n_init = self._continued(observed.M.shape[0], rank), 1
+            settings["init"], n_init = self._continued(problem.n, rank), 1
         told = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
         tasks = StepTasks(self, X, n_init * settings["max_iter"], told)
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
-            solution = decompose(observed, rank, callback=callback, **settings)
+            solution = decompose(problem, rank, callback=callback, **settings)
         else:
-            solution = self._joined(self._several(n_init, observed, rank, settings, callback), observed)
+            solution = self._joined(self._several(n_init, problem, rank, settings, callback), problem)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
         self._conclude(solution)
@@ -221,7 +218,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return self.embedding_
 
     def _several(
-        self, n_init: int, observed: Observed, rank: int, settings: dict[str, Any], callback: Any | None
+        self, n_init: int, problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
     ) -> list[Solution]:
         """Return fits from several seeds; fewer if Ctrl-C or a callback ended one of them."""
         settings = dict(settings)
@@ -234,7 +231,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         fits = []
         n_jobs = self.n_jobs if callback is None else 1  # callbacks live in this process
         for fit in Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(decompose)(observed, rank, random_state=seed, callback=callback, **settings)
+            delayed(decompose)(problem, rank, random_state=seed, callback=callback, **settings)
             for seed in seeds
         ):
             fits.append(fit)
@@ -242,11 +239,16 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
                 break
         return fits
 
-    def _joined(self, fits: list[Solution], observed: Observed) -> Solution:
+    def _joined(self, fits: list[Solution], problem: Problem) -> Solution:
         """Return what is made of several fits: the one of lowest objective."""
-        del observed  # for estimators that make something else of them
+        del problem  # for estimators that make something else of them
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
         return replace(best, status=last) if last in _STOPPED else best
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether X is a table whose rows are items, not edges."""
+    return hasattr(X, "columns") and not is_edge_table(X)

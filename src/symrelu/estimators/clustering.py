@@ -9,7 +9,7 @@ from sklearn.base import ClusterMixin
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.graphs import as_similarity
+from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
 from symrelu.linkage import average_linkage_of_factor
 from symrelu.solution import Solution, Status
@@ -194,28 +194,25 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self : SymReLUClustering
         """
         del y
-        observed = self._observed(X, mask, self.diagonal)
-        n = observed.M.shape[0]
-        check_integer("n_clusters", self.n_clusters, 1, n, note=" (the number of items)")
-        rank = self._rank(n)
+        problem = self._problem(X, mask, self.diagonal)
+        check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items)")
+        rank = self._rank(problem.n)
         settings = self.get_params(deep=False)
         for name in ("n_clusters", "n_components", "affinity"):
             del settings[name]
         settings["n_negative"] = self._n_negative(rank)
-        self._decompose(X, observed, rank, **settings)
+        self._decompose(X, problem, rank, **settings)
         return self
 
-    def _takes_similarities(self, X: Any) -> bool:
+    def _similarities(self, X: Any) -> Labelled | None:
         if self.affinity != "auto":
-            return super()._takes_similarities(X)
+            return super()._similarities(X)
         if is_edge_table(X):
-            return True
-        matrix, _ = (X, None) if hasattr(X, "columns") else as_similarity(X)
-        try:
-            shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
-        except ValueError as error:
-            raise ValueError("X must be a matrix, got rows of different lengths.") from error
-        return len(shape) == 2 and shape[0] == shape[1]
+            return self._read(X)
+        if hasattr(X, "columns"):
+            return self._read(X) if _is_square(X) else None
+        labelled = self._read(X)
+        return labelled if _is_square(labelled.matrix) else None
 
     def _check_count(self, n: int) -> None:
         if n == 1:
@@ -235,3 +232,11 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         if isinstance(self.n_negative, str):
             return self.n_negative  # decompose knows the word
         return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
+
+
+def _is_square(matrix: Any) -> bool:
+    try:
+        shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
+    except ValueError as error:
+        raise ValueError("X must be a matrix, got rows of different lengths.") from error
+    return len(shape) == 2 and shape[0] == shape[1]

@@ -10,13 +10,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.checkpoint import as_checkpoint, saved_rank
-from symrelu.distances import observed_zeros
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import FittedModel
 from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
-from symrelu.problem import Observed
+from symrelu.problem import Problem
 from symrelu.selection import SETTINGS, select_rank
 from symrelu.validation import check_choice, check_integer, check_rows
 
@@ -191,11 +190,11 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         self : SymReLU
         """
         del y
-        observed = self._observed(X, mask, self.diagonal)
+        problem = self._problem(X, mask, self.diagonal)
         settings = self.get_params(deep=False)
         for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
             del settings[name]
-        self._decompose(X, observed, self._rank(observed, settings), **settings)
+        self._decompose(X, problem, self._rank(problem, settings), **settings)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -279,12 +278,11 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         self.embedding_ = self.solution_.U
         return self
 
-    def _rank(self, observed: Observed, settings: dict[str, Any]) -> int:
+    def _rank(self, problem: Problem, settings: dict[str, Any]) -> int:
         """Return the number of columns, chosen by hidden pairs if that is asked for."""
         self.__dict__.pop("selection_", None)  # of an earlier fit
         if not isinstance(self.n_components, str):
-            n = observed.M.shape[0]
-            return check_integer("n_components", self.n_components, 1, n, " (the number of items)")
+            return check_integer("n_components", self.n_components, 1, problem.n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
         self._check_settings(settings)  # before the work of a choice
         if self.warm_start and hasattr(self, "embedding_"):
@@ -293,10 +291,10 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         if saved is not None:
             return saved
         # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
-        weighted = self.zero_weight != 1 and observed_zeros(*observed) > 0
+        weighted = self.zero_weight != 1 and problem.observed_zeros > 0
         passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
         self.selection_ = select_rank(
-            observed,
+            problem,
             diagonal=self.diagonal,
             random_state=self.random_state,
             n_jobs=self.n_jobs,

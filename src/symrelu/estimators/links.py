@@ -15,17 +15,9 @@ from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import SymmetricReLU, check_exclude, largest
-from symrelu.operators import as_operator
-from symrelu.problem import Observed
+from symrelu.problem import Problem
 from symrelu.solution import Solution, Status
-from symrelu.validation import (
-    NothingObserved,
-    check_integer,
-    check_number,
-    check_observed,
-    scale_exponent,
-    scaled,
-)
+from symrelu.validation import NothingObserved, check_integer, check_number
 
 
 class LinkPredictor(QueriesMixin, DecompositionEstimator):
@@ -212,33 +204,30 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
         tau = check_number("degree_regularization", settings.pop("degree_regularization"), low_included=False)
         rank = check_integer("n_components", settings.pop("n_components"), 1)
         try:
-            B, mask = self._observed(X, mask, "ignore")
+            links = self._problem(X, mask, "ignore")
         except NothingObserved as error:
             raise ValueError(
                 "X must have a link between two different nodes, but outside its diagonal and mask all entries "
                 "are zero: there is nothing to learn from."
             ) from error
-        n = B.shape[0]
-        rank = min(rank, n)
+        rank = min(rank, links.n)
         settings["n_negative"] = _at_most(settings["n_negative"], rank - 1)
-        exponent = scale_exponent(B)
-        B = scaled(B, exponent)
-        N, root_degrees = _normalised(B, tau)
+        B = links.scaled
+        root_degrees = _root_degrees(B, tau)
         # Before the fit, so that callbacks can ask the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
-        self.root_degrees_ = np.ldexp(root_degrees, exponent).astype(N.dtype)
-        observed = Observed(*check_observed(N, mask, "ignore"))
-        self._decompose(X, observed, rank, diagonal="ignore", **settings)
+        self.root_degrees_ = np.ldexp(root_degrees, links.exponent).astype(links.dtype)
+        self._decompose(X, links.divided(root_degrees), rank, diagonal="ignore", **settings)
         return self
 
     def _check_count(self, n: int) -> None:
         if n < 2:
             raise ValueError(f"X must have at least 2 nodes, since a link joins two, got n_samples = {n}.")
 
-    def _joined(self, fits: list[Solution], observed: Observed) -> Solution:
+    def _joined(self, fits: list[Solution], problem: Problem) -> Solution:
         """Return the mean of several fits: here it is better than the one of lowest objective."""
         unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._usual_ends))
-        return replace(_mean(fits, observed), status=unusual.status)
+        return replace(_mean(fits, problem, self.backend), status=unusual.status)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
@@ -326,22 +315,24 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
         return SymmetricReLU(self.embedding_ * self.root_degrees_[:, None], self.signature_)
 
 
-def _mean(fits: list[Solution], observed: Observed) -> Solution:
+def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:
     """Return the mean X of several fits as one solution."""
     U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
     signature = np.concatenate([fit.signature for fit in fits])
     order = np.argsort(-signature, kind="stable")  # the negative columns are the last
     U, signature = np.ascontiguousarray(U[:, order]), signature[order]
-    settings = {name: getattr(fits[0], name) for name in ("alpha", "zero_weight", "diagonal")}
-    op = as_operator(observed.M, signature, mask=observed.mask, **settings)
-    losses = op.loss(U)
+    alpha, zero_weight, k = fits[0].alpha, fits[0].zero_weight, problem.exponent
+    op = problem.operator(
+        signature, alpha=problem.scaled_alpha(alpha), zero_weight=zero_weight, backend=backend
+    )
+    losses = op.loss(np.ldexp(U, -k))
     return replace(
         fits[0],
         model=replace(fits[0].model, U=U, signature=signature),
         n_iter=max(fit.n_iter for fit in fits),
         n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),  # the last is as wide as all of them
         relative_error=op.relative_error(losses.loss),
-        objective=losses.latent_loss + op.alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
+        objective=math.ldexp(losses.latent_loss, 4 * k) + alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
     )
 
 
@@ -350,14 +341,7 @@ def _at_most(n_negative: Any, most: int) -> Any:
     return n_negative if isinstance(n_negative, str) else min(check_integer("n_negative", n_negative, 0), most)
 
 
-def _normalised(B: Any, tau: float) -> tuple[Any, np.ndarray]:
-    """Return B over the roots of the regularised degrees of both nodes, and these roots."""
+def _root_degrees(B: Any, tau: float) -> np.ndarray:
+    """Return the square roots of the regularised degrees."""
     degrees = B.sum(axis=1, dtype=np.float64)
-    roots = np.sqrt(degrees + tau * degrees.mean())
-    if not sparse.issparse(B):
-        N = B / np.multiply.outer(roots, roots)
-        return N.astype(B.dtype, copy=False), roots
-    links = B.tocoo()
-    rows, cols = links.coords
-    values = links.data / (roots[rows] * roots[cols])
-    return sparse.csr_array((values.astype(B.dtype), B.indices, B.indptr), shape=B.shape), roots
+    return np.sqrt(degrees + tau * degrees.mean())
