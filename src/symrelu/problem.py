@@ -15,7 +15,7 @@ from scipy import sparse
 from symrelu.distances import advice_on_distances
 from symrelu.graphs.adapters import aligned_mask, as_similarity
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.operators import BACKENDS, Operator, as_operator, operator_class
+from symrelu.operators import BACKENDS, Operator, as_operator, chosen_backend, operator_class
 from symrelu.validation import (
     as_array,
     check_choice,
@@ -281,13 +281,13 @@ class Problem:
         operator : Operator
             With a count of evaluations of its own.
         """
-        check_choice("backend", backend, BACKENDS)
+        backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
         if backend not in self._packed:
             self._packed[backend] = self._pack(backend)
         return self._packed[backend].with_model(signature, alpha=alpha, zero_weight=zero_weight)
 
     def _pack(self, backend: str) -> Operator:
-        if self.is_sparse and backend != "auto" and operator_class(backend).holds_all_pairs:
+        if self.is_sparse and operator_class(backend).holds_all_pairs:
             check_memory(self.M.shape, self.dtype, "M")
         with single_threaded_blas():  # the same norm for whoever asks first
             return as_operator(self.scaled, np.ones(1), mask=self.unknown, backend=backend)

@@ -20,6 +20,7 @@ __all__ = [
     "ReferenceOperator",
     "SparseOperator",
     "as_operator",
+    "chosen_backend",
     "operator_class",
 ]
 
@@ -45,6 +46,22 @@ def operator_class(backend: str) -> Any:
     """
     module, name = _CLASSES[backend]
     return getattr(import_module(module), name)
+
+
+def chosen_backend(backend: str, M: Any) -> str:
+    """Return the name of the operator that will hold a checked M: "auto" keeps M as it came.
+
+    Parameters
+    ----------
+    backend : str
+    M : csr_array or ndarray of shape (n, n)
+
+    Returns
+    -------
+    backend : str
+    """
+    as_it_came = "sparse" if issparse(M) else "dense"
+    return as_it_came if backend == "auto" else backend
 
 
 def as_operator(
@@ -78,8 +95,7 @@ def as_operator(
     -------
     operator : Operator
     """
-    if backend == "auto":
-        backend = "sparse" if issparse(M) else "dense"
+    backend = chosen_backend(backend, M)
     unknown = _unknown(M.shape[0], diagonal, mask)
     made: Operator = operator_class(backend).of(
         M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight
