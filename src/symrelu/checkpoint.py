@@ -18,18 +18,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
 import symrelu
 from symrelu.files import check_names, check_output, read_header, read_npz, write_aside
-from symrelu.loop import Fit, Observer
-from symrelu.observers import HistoryKeeper
-from symrelu.operators.base import Operator
 from symrelu.solution import History, history_of
 from symrelu.solvers.base import Solver, State
-from symrelu.stopping import Standing
 from symrelu.validation import check_number
 
 FORMAT = "symrelu.Checkpoint"
@@ -114,33 +110,6 @@ class Snapshot:
     evaluations: int
     seconds: float
     next_confirmation: int
-
-    @classmethod
-    def of(cls, fit: Fit, history: History) -> Snapshot:
-        """Return what a fit has come to."""
-        op, now = fit.op, fit.now
-        return cls(
-            state={field.name: _on_host(op, getattr(now.state, field.name)) for field in fields(now.state)},
-            best={field.name: _on_host(op, getattr(now.best, field.name)) for field in fields(State)},
-            signature=op.signs,
-            history=history,
-            recent_objectives=np.array(now.recent_objectives, np.float64),
-            evaluations=now.evaluations,
-            seconds=now.seconds,
-            next_confirmation=now.next_confirmation,
-        )
-
-    def standing(self, op: Operator, solver: Solver) -> Standing:
-        """Return where the fit stood, for the same solver and operator, or raise where that cannot be."""
-        return Standing(
-            state=restored(_state_class(solver), self.state, op),
-            best=restored(State, self.best, op),
-            record=self.history.records()[-1],
-            recent_objectives=tuple(self.recent_objectives.tolist()),
-            evaluations=self.evaluations,
-            seconds=self.seconds,
-            next_confirmation=self.next_confirmation,
-        )
 
 
 class CheckpointFile:
@@ -236,37 +205,6 @@ def _warn_without_raising(message: str) -> None:
         logger.error(message)
 
 
-class CheckpointWriter(Observer):
-    """Writes a fit down from time to time, and at its end.
-
-    Parameters
-    ----------
-    file : CheckpointFile
-    history : HistoryKeeper
-        Told of each step before this one is.
-    """
-
-    def __init__(self, file: CheckpointFile, history: HistoryKeeper) -> None:
-        self.file = file
-        self.history = history
-
-    def begin(self, fit: Fit) -> None:
-        check_state(type(fit.now.state), self._snapshot(fit).state)
-        self.step(fit)
-
-    def step(self, fit: Fit) -> bool:
-        if fit.status is None and self.file.is_due():
-            self.file.write(self._snapshot(fit))
-        return False
-
-    def end(self, fit: Fit) -> None:
-        if fit.status is not None or fit.now.n_iter > 0:
-            self.file.write(self._snapshot(fit))
-
-    def _snapshot(self, fit: Fit) -> Snapshot:
-        return Snapshot.of(fit, self.history.history())
-
-
 def check_solver(solver: Solver) -> None:
     """Raise before a fit whose solver a checkpoint could not go on with.
 
@@ -282,10 +220,20 @@ def check_solver(solver: Solver) -> None:
         raise ValueError(
             f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
         )
-    _state_class(solver)
+    state_class(solver)
 
 
-def _state_class(solver: Solver) -> type[State]:
+def state_class(solver: Solver) -> type[State]:
+    """Return the class of the states of a solver, or raise if it declares none.
+
+    Parameters
+    ----------
+    solver : Solver
+
+    Returns
+    -------
+    state_class : type
+    """
     declared = getattr(solver, "State", None)
     if not (isinstance(declared, type) and issubclass(declared, State)):
         raise TypeError(
@@ -295,84 +243,17 @@ def _state_class(solver: Solver) -> type[State]:
     return declared
 
 
-def restored(kind: type[State], values: Mapping[str, Any], op: Operator) -> State:
-    """Return a state with the saved values as arrays of the operator, or raise where they do not fit.
+def kind_of(value: Any) -> str:
+    """Return what kind of number a value is, or nothing.
 
     Parameters
     ----------
-    kind : type
-        Class of the state; its annotations say what the fields are.
-    values : dict
-        The saved fields.
-    op : Operator
+    value : object
 
     Returns
     -------
-    state : State
+    kind : {"bool", "int", "float", ""}
     """
-    hints = get_type_hints(kind, include_extras=True)
-    expected = {field.name: hints[field.name] for field in fields(kind)}
-    if set(values) != set(expected):
-        raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")
-    for name, value in values.items():
-        shape = getattr(expected[name], "__metadata__", (None,))[0]
-        if shape is not None:
-            _check_array(name, value, shape, op)
-        elif expected[name] in (bool, int, float) and _kind(value) != expected[name].__name__:
-            raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
-        elif name in ("objective", "latent_loss") and not math.isfinite(value):
-            raise ValueError(f"its {name} is {value!r}, which is not finite")
-    return kind(**{name: _on_device(op, value) for name, value in values.items()})
-
-
-def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) -> None:
-    """Raise unless a saved value is an array of the declared shape: the number of remembered steps is free."""
-    sizes = {"n": op.n, "rank": op.rank}
-    wanted = tuple(sizes.get(side) for side in shape)
-    if not isinstance(value, np.ndarray) or value.dtype != op.dtype or value.ndim != len(wanted):
-        raise ValueError(f"its {name} is not an array of {op.dtype} with {len(wanted)} dimensions")
-    if any(side not in (None, own) for side, own in zip(wanted, value.shape, strict=True)):
-        needed = ", ".join("any" if side is None else str(side) for side in wanted)
-        raise ValueError(f"its {name} has shape {value.shape}, and this fit needs ({needed})")
-    if not np.isfinite(value).all():
-        raise ValueError(f"its {name} has entries that are not finite")
-
-
-def _on_host(op: Operator, value: Any) -> Any:
-    """Return an array of the operator as one of the host, all else as it is."""
-    is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not _kind(value)
-    return op.to_numpy(value) if is_array and not isinstance(value, np.ndarray) else value
-
-
-def _on_device(op: Operator, value: Any) -> Any:
-    """Return an array of the type of the factors as one of the operator, all else as it is."""
-    return op.asarray(value) if isinstance(value, np.ndarray) and value.dtype == op.dtype else value
-
-
-def check_state(kind: type[State], values: Mapping[str, Any]) -> None:
-    """Raise unless a checkpoint can hold the fields of a state.
-
-    Parameters
-    ----------
-    kind : type
-        Class of the state.
-    values : dict
-        Its fields, on the host.
-
-    Returns
-    -------
-    None
-    """
-    for name, value in values.items():
-        if not (_kind(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")):
-            raise TypeError(
-                f"A checkpoint holds arrays and numbers, but {name} of {kind.__name__} is a "
-                f"{type(value).__name__}. Fit without a checkpoint, or keep it in arrays."
-            )
-
-
-def _kind(value: Any) -> str:
-    """Return what kind of number a value is, or nothing."""
     if isinstance(value, (bool, np.bool_)):
         return "bool"
     if isinstance(value, (int, np.integer)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.checkpoint import CheckpointFile, CheckpointWriter, as_checkpoint, check_solver
+from symrelu.checkpoint import CheckpointFile, as_checkpoint, check_solver
 from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, Observer, check_solver_offered, run
@@ -14,6 +14,7 @@ from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators import BACKENDS
 from symrelu.problem import Problem, fingerprint
 from symrelu.progress import check_verbose, narrated
+from symrelu.resuming import CheckpointWriter, standing_of
 from symrelu.solution import Solution
 from symrelu.solvers import get_solver
 from symrelu.start import check_init, check_start_offered, count_negative, start
@@ -173,7 +174,7 @@ def decompose(
             assert file is not None
             op = op.with_signature(snapshot.signature)
             with file.refusing():
-                standing = snapshot.standing(op, solver)
+                standing = standing_of(snapshot, op, solver)
             history, U0 = HistoryKeeper(snapshot.history.records()), None
         else:
             history = HistoryKeeper()
