@@ -6,14 +6,21 @@ import warnings
 import pytest
 
 import symrelu
-from symrelu import baselines, datasets, graphs, loop, metrics, operators, solvers
+from symrelu import baselines, datasets, graphs, loop, metrics, operators, settings, solvers
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-MODULES = [symrelu, graphs, datasets, metrics, baselines, loop, operators, solvers]
-INTERNAL = ("symrelu.loop", "symrelu.operators", "symrelu.solvers", "symrelu.validation", "symrelu.start")
+MODULES = [symrelu, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
+INTERNAL = (
+    "symrelu.loop",
+    "symrelu.operators",
+    "symrelu.settings",
+    "symrelu.solvers",
+    "symrelu.validation",
+    "symrelu.start",
+)
 
 
 def public_objects():

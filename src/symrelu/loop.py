@@ -14,9 +14,9 @@ import numpy as np
 
 from symrelu.checkpoint import CheckpointFile, Snapshot, check_state, restored
 from symrelu.operators.base import Operator
+from symrelu.settings import Limits as Limits  # which has this path too
 from symrelu.solution import History, Record, Solution, Status
 from symrelu.solvers.base import Solver, State, square_norm
-from symrelu.validation import check_integer, check_number
 
 # The plateau test looks at the spread of the objective over so many iterations. A spread, not a fall: the
 # objective of an accelerated method may rise for a while before it falls further.
@@ -33,38 +33,6 @@ _EXCUSED_ERROR = 1e3  # times eps
 # M, and the objective is below that of U = 0 by no more than this part.
 _SMALL = 1e-3
 _NO_BETTER = 1e-5
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop. A tolerance of 0 switches its test off.
-
-    Parameters
-    ----------
-    tol : float
-        Stop when relative_error <= tol.
-    gtol : float
-        Stop when ||gradient|| <= gtol (2 ||M|| + alpha) ||U||.
-    ftol : float
-        Stop when the objective changed by at most ftol times itself over the last 20 iterations.
-    max_iter : int
-        Largest number of steps.
-    max_time : float or None
-        Seconds that the steps may take.
-    """
-
-    tol: float = 1e-4
-    gtol: float = 1e-7
-    ftol: float = 1e-8
-    max_iter: int = 1000
-    max_time: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("tol", "gtol", "ftol"):
-            check_number(name, getattr(self, name))
-        check_integer("max_iter", self.max_iter, 1)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, low_included=False)
 
 
 @dataclass(frozen=True, eq=False)

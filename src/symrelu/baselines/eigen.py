@@ -18,8 +18,9 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import read_observed
+from symrelu.settings import check_rank
 from symrelu.solution import History, Record, Solution, Status
-from symrelu.validation import check_integer, random_generator, scale_exponent, scaled
+from symrelu.validation import random_generator, scale_exponent, scaled
 
 _ROUNDING = 100  # times eps: differences of eigenvalues, relative to the largest one, that say nothing
 _ACCURACY = 1e-8  # of eigenvectors, relative to the largest eigenvalue; eigenvalues have twice the digits
@@ -56,7 +57,7 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     """
     begin = time.perf_counter()
     M = read_observed(M).M
-    check_integer("rank", rank, 1, M.shape[0], note=" (the size of M)")
+    check_rank(rank, M.shape[0])
     k = scale_exponent(M)
     M = scaled(M, k)
     with single_threaded_blas():  # the same digits on any number of threads
