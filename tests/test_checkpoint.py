@@ -597,6 +597,28 @@ def same_snapshot(one, other):
     return equal(*fields_of)
 
 
+def test_files_of_earlier_versions_name_the_same_fit(path):
+    """What identifies a fit is made of the settings, and stays as it was written before they were values."""
+    matrix, _ = make_relu_gram(5, 1, random_state=0)
+    decompose(matrix, np.int64(2), n_negative=np.int8(1), alpha=1, random_state=np.int64(3), checkpoint=path)
+    with np.load(path) as archive:
+        identity = json.loads(str(archive["checkpoint"]))["identity"]
+    assert identity == {
+        "rank": 2,
+        "solver": "LBFGS(memory=10)",
+        "n_negative": 1,
+        "diagonal": "fit",
+        "zero_weight": 1.0,
+        "alpha": 1.0,
+        "operator": "DenseOperator",
+        "random_state": 3,
+        "init": "imputed",
+        "starting factor": None,
+        "mask": None,
+        "matrix": fingerprint(matrix),
+    }
+
+
 def test_a_thousand_flipped_bits_and_a_thousand_cuts(path):
     """Each is refused by name, or changes nothing of what the fit goes on from."""
     matrix, _ = make_relu_gram(5, 1, random_state=0)

@@ -30,6 +30,7 @@ ALLOWED = {
     "checkpoint": {"files", "solution", "solvers.base", "validation"},
     "start": {"operators.base", "validation"},
     "settings": {"checkpoint", "docstrings", "operators", "progress", "solvers", "start", "validation"},
+    "options": {"docstrings", "settings", "solvers"},
     "loop": {"checkpoint", "operators.base", "settings", "solution", "solvers.base"},
     "graphs": {"graphs", "validation"},
     "distances": set(),
