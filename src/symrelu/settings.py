@@ -321,24 +321,29 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
     """
     if sys.flags.optimize > 1:  # there are no docstrings
         return thing
-    doc = thing.__doc__ or ""
-    parameters, entries = inspect.signature(thing).parameters, read_parameters(doc)
-    named = {("**" if p.kind is p.VAR_KEYWORD else "") + name: p for name, p in parameters.items()}
-    where = f"The docstring of {thing.__qualname__}"
-    for name in entries.keys() - named.keys():
+    doc, where = thing.__doc__ or "", f"The docstring of {thing.__qualname__}"
+    parameters, entries = _parameters(thing), read_parameters(doc)
+    for name in entries.keys() - parameters.keys():
         raise TypeError(f"{where} describes {name!r}, which is no parameter.")
-    columns = "rank" if "n_components" not in named else "n_components"
+    # Estimators call the rank n_components.
+    shape = "(n, n_components)" if "n_components" in parameters else "(n, rank)"
     complete = []
-    for name, parameter in named.items():
+    for name, parameter in parameters.items():
         entry = entries.get(name, Entry((name,), "setting", ()))
         if entry.kind == "setting":
             if name not in table:
                 raise TypeError(f"{where} leaves {name!r} to symrelu.settings, which does not describe it.")
-            kind = table[name].kind.replace("(n, rank)", f"(n, {columns})") + _default(parameter.default)
+            kind = table[name].kind.replace("(n, rank)", shape) + _default(parameter.default)
             entry = Entry.of(name, kind, " ".join((table[name].text, *entry.lines)))
         complete.append(entry)
     thing.__doc__ = with_parameters(doc, complete)
     return thing
+
+
+def _parameters(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters by the names that a docstring gives them."""
+    parameters = inspect.signature(thing).parameters.values()
+    return {("**" if p.kind is p.VAR_KEYWORD else "") + p.name: p for p in parameters}
 
 
 def _default(value: Any) -> str:
