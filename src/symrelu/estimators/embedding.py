@@ -32,7 +32,7 @@ class SymReLU(Queries, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decomp
         :func:`~symrelu.select_rank` choose it by pairs that are hidden from fits: many fits, shared among
         ``n_jobs``.
     n_negative : setting
-        X is then (U * signature_) U^T.
+        X is then (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
         Whether ``fit`` gets the similarity matrix itself, or samples x features of which
         :func:`~symrelu.graphs.self_tuning_graph` makes one.
