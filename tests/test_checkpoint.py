@@ -25,6 +25,7 @@ from symrelu import Checkpoint, Status, SymReLU, decompose
 from symrelu.checkpoint import CheckpointFile, CheckpointWarning
 from symrelu.datasets import make_relu_gram
 from symrelu.files import write_aside
+from symrelu.problem import fingerprint
 from symrelu.solvers import State
 
 M, _ = make_relu_gram(60, 4, random_state=0)
@@ -600,6 +601,28 @@ def same_snapshot(one, other):
 
     fields_of = [{**vars(snapshot), "history": snapshot.history.as_dict()} for snapshot in (one, other)]
     return equal(*fields_of)
+
+
+def test_files_of_earlier_versions_name_the_same_fit(path):
+    """What identifies a fit is made of the settings, and stays as it was written before they were values."""
+    matrix, _ = make_relu_gram(5, 1, random_state=0)
+    decompose(matrix, np.int64(2), n_negative=np.int8(1), alpha=1, random_state=np.int64(3), checkpoint=path)
+    with np.load(path) as archive:
+        identity = json.loads(str(archive["checkpoint"]))["identity"]
+    assert identity == {
+        "rank": 2,
+        "solver": "LBFGS(memory=10)",
+        "n_negative": 1,
+        "diagonal": "fit",
+        "zero_weight": 1.0,
+        "alpha": 1.0,
+        "operator": "DenseOperator",
+        "random_state": 3,
+        "init": "imputed",
+        "starting factor": None,
+        "mask": None,
+        "matrix": fingerprint(matrix),
+    }
 
 
 def test_a_thousand_flipped_bits_and_a_thousand_cuts(path):

@@ -6,16 +6,17 @@ import warnings
 import pytest
 
 import symrelu
-from symrelu import baselines, datasets, fitted, graphs, loop, metrics, operators, solvers
+from symrelu import baselines, datasets, fitted, graphs, loop, metrics, operators, settings, solvers
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
-MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, solvers]
+MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
 INTERNAL = (
     "symrelu.loop",
     "symrelu.operators",
+    "symrelu.settings",
     "symrelu.solvers",
     "symrelu.start",
     "symrelu.stopping",

@@ -7,8 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import fields
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -49,7 +48,7 @@ from symrelu.experiments.signed import QUICK_SETS as SIGNED_QUICK
 from symrelu.experiments.tables import Table as ResultTable
 from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
-from symrelu.solvers import SOLVERS, get_solver
+from symrelu.options import chosen_settings, fit_options, with_options
 from symrelu.validation import check_choice, check_mask
 
 app = typer.Typer(
@@ -152,72 +151,27 @@ def demo(
 
 
 @app.command()
+@with_options(fit_options())
 def fit(
     file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
-    rank: Annotated[int, typer.Option("--rank", "-r", help="Columns of U.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
     plot: Annotated[Path | None, typer.Option(help="PNG file for the convergence curve.")] = None,
-    n_negative: Annotated[str, typer.Option(help="Columns that enter X with a minus sign, or 'auto'.")] = "0",
-    diagonal: Annotated[str, typer.Option(help="'fit', or 'ignore' to take it as unknown.")] = "fit",
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
-    zero_weight: Annotated[float, typer.Option(help="Weight of the zeros, in (0, 1].")] = 1.0,
-    alpha: Annotated[float, typer.Option(help="Tikhonov weight.")] = 0.0,
-    init: Annotated[str, typer.Option(help="'imputed', 'random', 'spectral' or 'uniform'.")] = "imputed",
-    solver: Annotated[str, typer.Option(help="'lbfgs', 'eigen', 'aapb' or 'palm'.")] = "lbfgs",
-    step_size: Annotated[
-        str | None, typer.Option(help="Of aapb: a number (the theory allows up to 1) or 'adaptive'.")
-    ] = None,
-    momentum: Annotated[float | None, typer.Option(help="Of aapb, eigen and palm, in [0, 1].")] = None,
-    safeguard: Annotated[
-        bool | None, typer.Option(help="Of aapb: keep the condition of the convergence theorem.")
-    ] = None,
-    memory: Annotated[int | None, typer.Option(help="Of lbfgs: past steps that are kept.")] = None,
-    sweeps: Annotated[int | None, typer.Option(help="Of eigen: products with each W.")] = None,
-    tol: Annotated[float, typer.Option(help="Stop at this relative error.")] = 1e-4,
-    gtol: Annotated[float, typer.Option(help="Stop at this scaled gradient.")] = 1e-7,
-    ftol: Annotated[float, typer.Option(help="Stop when the objective changes less than this.")] = 1e-8,
-    max_iter: Annotated[int, typer.Option(help="Largest number of steps.")] = 1000,
-    max_time: Annotated[float | None, typer.Option(help="Seconds the steps may take.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the start.")] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Write the state of the fit here every minute; if the file is there, go on from it."),
-    ] = None,
     held_out: Annotated[
         float | None,
         typer.Option(help="Fit once more with this part of the pairs hidden, and judge it by them."),
     ] = None,
+    **options: Any,
 ) -> None:
     """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
-    _check_paths(file, mask, output, plot, checkpoint)
-    method = _solver(
-        solver,
-        step_size=None if step_size is None else _number_or_word(step_size),
-        momentum=momentum,
-        safeguard=safeguard,
-        memory=memory,
-        sweeps=sweeps,
-    )
+    _check_paths(file, mask, output, plot, options["checkpoint"])
+    settings = chosen_settings(options)
+    checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     M = read_matrix(file)
     unknown = check_mask(None if mask is None else _as_mask(read_matrix(mask)), M.shape[0])
+    seed = settings["random_state"]
     hidden = None if held_out is None else _hidden_pairs(M.shape[0], held_out, unknown, seed)
-    fitted = partial(
-        decompose,
-        M,
-        rank,
-        solver=method,
-        n_negative=_number_or_word(n_negative),
-        diagonal=diagonal,
-        zero_weight=zero_weight,
-        alpha=alpha,
-        init=init,
-        tol=tol,
-        gtol=gtol,
-        ftol=ftol,
-        max_iter=max_iter,
-        max_time=max_time,
-        random_state=seed,
-    )
+    fitted = partial(decompose, M, **settings)
     try:
         with _progress(file.name, max_iter) as callback:
             solution = fitted(mask=unknown, callback=callback, checkpoint=checkpoint)
@@ -231,7 +185,7 @@ def fit(
     if hidden is not None and not interrupted:
         with _progress(f"{file.name}, pairs hidden", max_iter) as callback:
             judgement, interrupted = _judge(fitted, M, hidden, unknown, callback)
-    numbers_per_pair = metrics.parameters_per_pair(M, solution.rank, diagonal=diagonal, mask=unknown)
+    numbers_per_pair = metrics.parameters_per_pair(M, solution.rank, diagonal=solution.diagonal, mask=unknown)
     console.print(_summary(solution, numbers_per_pair, judgement, output, plot))
     if interrupted:
         raise typer.Exit(_INTERRUPTED_CODE)
@@ -263,29 +217,6 @@ def _judge(
         return "not measured: interrupted", True
     error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
     return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
-
-
-def _solver(name: str, **given: Any) -> Any:
-    """Return the solver of that name with the options that were given, which must be its own."""
-    method = get_solver(name)
-    options = {option: value for option, value in given.items() if value is not None}
-    own = {field.name for field in fields(method)}  # type: ignore[arg-type]  # a solver is a dataclass
-    for option in options:
-        if option not in own:
-            others = [other for other, kind in SOLVERS.items() if option in {f.name for f in fields(kind)}]
-            raise ValueError(
-                f"--{option.replace('_', '-')} is no option of the solver {name!r}. "
-                f"Leave it out, or pass --solver {' or '.join(others)}."
-            )
-    return type(method)(**options)
-
-
-def _number_or_word(text: str) -> Any:
-    """Return an option that may be a number or a word."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
-    return text
 
 
 def _check_paths(

@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from symrelu.checkpoint import CheckpointFile, as_checkpoint, check_solver
+from symrelu.checkpoint import CheckpointFile
 from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, Limits, Observer, check_solver_offered, run
+from symrelu.loop import Callback, Observer, check_solver_offered, run
 from symrelu.observers import HistoryKeeper, callers
-from symrelu.operators import BACKENDS
-from symrelu.problem import Problem, fingerprint
-from symrelu.progress import check_verbose, narrated
+from symrelu.operators import Operator
+from symrelu.problem import Problem
+from symrelu.progress import narrated
 from symrelu.resuming import CheckpointWriter, standing_of
+from symrelu.settings import Limits, Model, Run, Start, documented
 from symrelu.solution import Solution
-from symrelu.solvers import get_solver
-from symrelu.start import check_init, check_start_offered, count_negative, start
-from symrelu.validation import (
-    check_callback,
-    check_choice,
-    check_integer,
-    check_number,
-    random_generator,
-)
+from symrelu.start import check_start_offered, count_negative, start
 
 
+@documented
 def decompose(
     M: Any,
     rank: int,
     *,
-    solver: Any = "lbfgs",
-    n_negative: int | str = 0,
-    diagonal: str = "fit",
+    solver: Any = Run.solver,
+    n_negative: int | str = Model.n_negative,
+    diagonal: str = Model.diagonal,
     mask: Any | None = None,
-    zero_weight: float = 1.0,
-    alpha: float = 0.0,
-    init: Any = "imputed",
-    tol: float = 1e-4,
-    gtol: float = 1e-7,
-    ftol: float = 1e-8,
-    max_iter: int = 1000,
-    max_time: float | None = None,
-    random_state: Any = None,
-    backend: str = "auto",
-    callback: Callback | None = None,
-    checkpoint: Any | None = None,
-    verbose: int = 0,
+    zero_weight: float = Model.zero_weight,
+    alpha: float = Model.alpha,
+    init: Any = Start.init,
+    tol: float = Limits.tol,
+    gtol: float = Limits.gtol,
+    ftol: float = Limits.ftol,
+    max_iter: int = Limits.max_iter,
+    max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
+    backend: str = Run.backend,
+    callback: Callback | None = Run.callback,
+    checkpoint: Any | None = Run.checkpoint,
+    verbose: int = Run.verbose,
 ) -> Solution:
     r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T.
 
@@ -66,48 +61,9 @@ def decompose(
         Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
         :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
         one of edges, a torch tensor. Their names are dropped; the estimators keep them.
-    rank : int
-        Number of columns of U, from 1 to n.
-    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
-        A name, or an instance such as ``AAPB(step_size=10)``.
-    n_negative : int or "auto", default=0
-        How many columns enter X with a minus sign. 0 is the paper's model. "auto" counts the negative ones
-        among the leading eigenvalues of M with a negative number in place of its zeros.
-    diagonal : {"fit", "ignore"}, default="fit"
-        "ignore" takes the diagonal of M as unknown: no U U^T can fit the zero diagonal of a graph.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
         brought into the order of M by its names.
-    zero_weight : float, default=1.0
-        Weight in (0, 1] of the zeros of M.
-    alpha : float, default=0.0
-        Tikhonov weight (the paper's lambda).
-    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, rank), default="imputed"
-        Starting factor. "imputed" takes the leading eigenvectors of M with a negative number in place of its
-        zeros, "spectral" those of M (at a rank of n / 2 or more, where U is as large as M, by a dense
-        eigendecomposition); "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1).
-    tol : float, default=1e-4
-        Stop when relative_error <= tol. 0 switches this test off, as for the next two.
-    gtol : float, default=1e-7
-        Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.
-    ftol : float, default=1e-8
-        Stop when the objective changed by at most ftol times itself over the last 20 iterations.
-    max_iter : int, default=1000
-        Largest number of steps.
-    max_time : float, optional
-        Seconds the steps may take. Compiling is not counted.
-    random_state : None, int, Generator or RandomState, optional
-        Seed of the start. The same seed gives the same factor.
-    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
-        How M is held. "auto" keeps it as it came.
-    callback : callable, optional
-        Called after each step with a :class:`~symrelu.loop.Progress`; returning True stops the fit.
-    checkpoint : str, path-like or Checkpoint, optional
-        A file to which the state of the fit is written every minute (see :class:`~symrelu.Checkpoint`) and at
-        the end. If it exists, the fit goes on from it.
-    verbose : int, default=0
-        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step. Where logging is not set up the
-        lines go to stderr.
 
     Returns
     -------
@@ -127,74 +83,57 @@ def decompose(
     >>> np.round(np.maximum(0, solution.U @ solution.U.T)).astype(int)[0].tolist()
     [10, 0, 1, 7, 0]
     """
-    solver = get_solver(solver)
+    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal, zero_weight=zero_weight, alpha=alpha)
+    begin = Start(init=init, random_state=random_state)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
-    check_choice("backend", backend, BACKENDS)
-    check_number("zero_weight", zero_weight, 0, 1, low_included=False)
-    alpha = check_number("alpha", alpha)
-    check_callback(callback)
-    checkpoint = as_checkpoint(checkpoint)
-    if checkpoint is not None:
-        check_solver(solver)
-    verbose = check_verbose(verbose)
+    how = Run(solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose)
     problem = Problem.of(M, mask, diagonal, fitted=True)
-    diagonal, exponent = problem.diagonal, problem.exponent
-    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
-    n_negative = _check_n_negative(n_negative, rank)
-    init = check_init(init, problem.n, rank, problem.dtype, largest=problem.largest)
-    random_generator(random_state)
-
-    scaled_alpha = problem.scaled_alpha(alpha)
+    model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
+    begin = begin.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with single_threaded_blas():  # the passes have threads of their own
-        op = problem.operator(
-            _signature(rank, 0 if isinstance(n_negative, str) else n_negative),
-            alpha=scaled_alpha,
-            zero_weight=zero_weight,
-            backend=backend,
+        return _fit(problem, model, begin, limits, how)
+
+
+def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run) -> Solution:
+    """Fit a problem; all settings are checked."""
+    op = problem.operator(
+        _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
+        alpha=problem.scaled_alpha(model.alpha),
+        zero_weight=model.zero_weight,
+        backend=how.backend,
+    )
+    check_solver_offered(op, how.solver)
+    check_start_offered(op, begin.init)
+    file = U0 = standing = None
+    if how.checkpoint is not None:
+        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how, op))
+    snapshot = None if file is None else file.read()
+    if file is not None and snapshot is not None:
+        op = op.with_signature(snapshot.signature)
+        with file.refusing():
+            standing = standing_of(snapshot, op, how.solver)
+        history = HistoryKeeper(snapshot.history.records())
+    else:
+        op, U0 = _beginning(op, model, begin, problem.exponent)
+        history = HistoryKeeper()
+    with narrated(how.verbose) as narrator:
+        observers: list[Observer] = [history, narrator, *callers(how.callback)]
+        if file is not None:
+            observers.append(CheckpointWriter(file, history))
+        outcome = run(
+            op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, standing=standing
         )
-        check_solver_offered(op, solver)
-        check_start_offered(op, init)
-        file = snapshot = standing = None
-        if checkpoint is not None:
-            identity = _identity(
-                problem,
-                init,
-                random_state,
-                rank=rank,
-                solver=repr(solver),
-                n_negative=n_negative,
-                diagonal=diagonal,
-                zero_weight=float(zero_weight),
-                alpha=alpha,
-                operator=type(op).__name__,
-            )
-            file = CheckpointFile(checkpoint, identity)
-            snapshot = file.read()
-        if snapshot is not None:
-            assert file is not None
-            op = op.with_signature(snapshot.signature)
-            with file.refusing():
-                standing = standing_of(snapshot, op, solver)
-            history, U0 = HistoryKeeper(snapshot.history.records()), None
-        else:
-            history = HistoryKeeper()
-            if isinstance(n_negative, str):
-                op = op.with_signature(_signature(rank, count_negative(op, random_state)))
-            U0 = start(op, init if isinstance(init, str) else np.ldexp(init, -exponent), random_state)
-        with narrated(verbose) as narrator:
-            observers: list[Observer] = [history, narrator, *callers(callback)]
-            if file is not None:
-                observers.append(CheckpointWriter(file, history))
-            outcome = run(op, solver, U0, limits, observers=observers, exponent=exponent, standing=standing)
-    model = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, float(zero_weight))
-    return Solution.of(outcome, model, history=history.history(), solver=repr(solver), diagonal=diagonal)
+    fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight)
+    solver = repr(how.solver)
+    return Solution.of(outcome, fitted, history=history.history(), solver=solver, diagonal=model.diagonal)
 
 
-def _check_n_negative(n_negative: Any, rank: int) -> Any:
-    if isinstance(n_negative, str):
-        return check_choice("n_negative", n_negative, ("auto",), "an integer")
-    note = " (rank - 1, since one column at least must be positive) or 'auto'"
-    return check_integer("n_negative", n_negative, 0, rank - 1, note)
+def _beginning(op: Operator, model: Model, begin: Start, exponent: int) -> tuple[Operator, Any]:
+    """Return the operator under its signs, and a starting factor in its units."""
+    if isinstance(model.n_negative, str):
+        op = op.with_signature(_signature(model.rank, count_negative(op, begin.random_state)))
+    init = begin.init if isinstance(begin.init, str) else np.ldexp(begin.init, -exponent)
+    return op, start(op, init, begin.random_state)
 
 
 def _signature(rank: int, n_negative: int) -> np.ndarray:
@@ -202,14 +141,12 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _identity(problem: Problem, init: Any, random_state: Any, **settings: Any) -> dict[str, Any]:
+def _identity(problem: Problem, model: Model, begin: Start, how: Run, op: Operator) -> dict[str, Any]:
     """Return by what a checkpoint knows the fit that it is of."""
-    seeded = isinstance(random_state, (int, np.integer))
-    named = isinstance(init, str)
     return {
-        **settings,
-        "random_state": int(random_state) if seeded else (None if random_state is None else "a generator"),
-        "init": init if named else "an array",
-        "starting factor": None if named else fingerprint(init),
+        **asdict(model),
+        **begin.identity,
         **problem.fingerprint(),
+        "solver": repr(how.solver),
+        "operator": type(op).__name__,
     }

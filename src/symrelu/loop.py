@@ -17,42 +17,10 @@ from typing import Any
 import numpy as np
 
 from symrelu.operators.base import Operator
+from symrelu.settings import Limits as Limits  # which has this path too
 from symrelu.solution import Record, Status
 from symrelu.solvers.base import Solver, State, check_offers
 from symrelu.stopping import Standing, first_standing, judged, next_standing
-from symrelu.validation import check_integer, check_number
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop. A tolerance of 0 switches its test off.
-
-    Parameters
-    ----------
-    tol : float
-        Stop when relative_error <= tol.
-    gtol : float
-        Stop when ||gradient|| <= gtol (2 ||M|| + alpha) ||U||.
-    ftol : float
-        Stop when the objective changed by at most ftol times itself over the last 20 iterations.
-    max_iter : int
-        Largest number of steps.
-    max_time : float or None
-        Seconds that the steps may take.
-    """
-
-    tol: float = 1e-4
-    gtol: float = 1e-7
-    ftol: float = 1e-8
-    max_iter: int = 1000
-    max_time: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("tol", "gtol", "ftol"):
-            check_number(name, getattr(self, name))
-        check_integer("max_iter", self.max_iter, 1)
-        if self.max_time is not None:
-            check_number("max_time", self.max_time, low_included=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from symrelu.loop import Fit, Observer
-from symrelu.validation import check_integer
 
 logger = logging.getLogger("symrelu")
 
 _SECONDS_BETWEEN_LINES = 1.0
-
-
-def check_verbose(verbose: Any) -> int:
-    """Return how much a fit says: 0 nothing, 1 a line a second, 2 a line a step. True is 1."""
-    return int(verbose) if isinstance(verbose, bool) else check_integer("verbose", verbose, 0)
 
 
 class Narrator(Observer):

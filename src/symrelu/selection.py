@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,13 +16,21 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from symrelu.decompose import decompose
-from symrelu.loop import Limits
-from symrelu.operators import BACKENDS
 from symrelu.plots import shown_axes
 from symrelu.problem import Problem
+from symrelu.settings import (
+    TABLE,
+    Limits,
+    Model,
+    Run,
+    Start,
+    check_auto,
+    check_rank,
+    check_zero_weight,
+    documented,
+    pick,
+)
 from symrelu.solution import Status
-from symrelu.solvers import get_solver
-from symrelu.start import STARTS
 from symrelu.validation import (
     check_choice,
     check_integer,
@@ -30,8 +39,12 @@ from symrelu.validation import (
 )
 
 GRID = ("rank", "n_negative", "alpha", "zero_weight")
-LIMITS = ("tol", "gtol", "ftol", "max_iter", "max_time")
-SETTINGS = ("solver", "init", *LIMITS, "backend")
+_OWN = (*GRID, "diagonal", "random_state")
+_OF_A_SINGLE_FIT = ("callback", "checkpoint", "verbose")
+# What decompose takes and is the same for all fits.
+SETTINGS = tuple(
+    name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_OF_A_SINGLE_FIT)
+)
 RULES = ("one_standard_error", "best")
 
 # Scores that the matrix 0 gets. An error of 1 or more, an AUC of 1/2 or less: nothing was learnt.
@@ -146,21 +159,22 @@ class RankSelection:
         return ax
 
 
+@documented
 def select_rank(
     M: Any,
     ranks: Any | None = None,
     *,
-    n_negative: Any = 0,
-    alpha: Any = 0.0,
-    zero_weight: Any = 1.0,
+    n_negative: Any = Model.n_negative,
+    alpha: Any = Model.alpha,
+    zero_weight: Any = Model.zero_weight,
     n_repeats: int = 5,
     fraction: float = 0.1,
     zeros_per_positive: float = 5.0,
     scoring: str = "error",
     rule: str = "one_standard_error",
-    diagonal: str = "fit",
+    diagonal: str = Model.diagonal,
     mask: Any | None = None,
-    random_state: Any = None,
+    random_state: Any = Start.random_state,
     n_jobs: int | None = None,
     **settings: Any,
 ) -> RankSelection:
@@ -198,8 +212,6 @@ def select_rank(
         "one_standard_error" chooses the simplest setting whose mean score is within one standard error of the
         best one: the fewest columns, then the fewest negative ones, the largest alpha, the largest
         zero_weight. "best" chooses the best mean.
-    diagonal : {"fit", "ignore"}, default="fit"
-        Whether the diagonal of M is data or unknown.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unknown. Such pairs are neither fitted nor hidden.
     random_state : None, int, Generator or RandomState, optional
@@ -208,8 +220,8 @@ def select_rank(
         How many fits run at the same time, by joblib; -1 for as many as there are processors. The table does
         not depend on it.
     **settings
-        Of :func:`~symrelu.decompose`, for all fits: solver, init (by name), tol, gtol, ftol, max_iter, max_time
-        (of one fit), backend.
+        Other settings of :func:`~symrelu.decompose`, the same for all fits: the solver, init (by name), the
+        tolerances, ``max_time`` (of one fit). Not callback, checkpoint and verbose.
 
     Returns
     -------
@@ -285,36 +297,30 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     for name in settings:
         if name not in SETTINGS:
             raise TypeError(f"select_rank passes on only {', '.join(SETTINGS)} to decompose, got {name!r}.")
-    get_solver(settings.get("solver", "lbfgs"))
-    check_choice("backend", settings.get("backend", "auto"), BACKENDS)
-    init = settings.get("init", "imputed")
+    Run(**pick(Run, settings))
+    init = Start(**pick(Start, settings)).init
     if not isinstance(init, str):
         raise TypeError(
             f"init must be the name of a start, got {type(init).__name__}: a factor may know the hidden pairs."
         )
-    check_choice("init", init, STARTS)
-    return Limits(**{name: settings[name] for name in LIMITS if name in settings})
+    return Limits(**pick(Limits, settings))
 
 
 def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> list[dict[str, Any]]:
     """Return the settings to try, the simplest first."""
     n = problem.n
 
-    def check_rank(name: str, value: Any) -> int:
-        return check_integer(name, value, 1, n, note=" (the size of M)")
-
-    def check_zero_weight(name: str, value: Any) -> float:
-        return check_number(name, value, 0, 1, low_included=False)
-
-    def check_n_negative(name: str, value: Any) -> Any:
+    def check_n_negative(value: Any) -> Any:
         if isinstance(value, str):
-            return check_choice(name, value, ("auto",), "an integer")
-        return check_integer(name, value, 0, max(n - 1, 0), " (n - 1) or 'auto'")
+            return check_auto(value)
+        return check_integer("n_negative", value, 0, max(n - 1, 0), " (n - 1) or 'auto'")
 
     axes = (
-        _values("ranks", _default_ranks(problem) if ranks is None else ranks, check_rank),
+        _values(
+            "ranks", _default_ranks(problem) if ranks is None else ranks, partial(check_rank, n=n, name="ranks")
+        ),
         _values("n_negative", n_negative, check_n_negative),
-        _values("alpha", alpha, check_number),
+        _values("alpha", alpha, partial(check_number, "alpha")),
         _values("zero_weight", zero_weight, check_zero_weight),
     )
     grid = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*axes)]
@@ -327,12 +333,12 @@ def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight
     return sorted(grid, key=_complexity)
 
 
-def _values(name: str, given: Any, check: Callable[[str, Any], Any]) -> list[Any]:
+def _values(name: str, given: Any, check: Callable[[Any], Any]) -> list[Any]:
     """Return the values of one axis of the grid, each checked, each once."""
     values = list(given) if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
     if not values:
         raise ValueError(f"{name} must have at least one value, got none.")
-    return list(dict.fromkeys(check(name, value) for value in values))
+    return list(dict.fromkeys(check(value) for value in values))
 
 
 def _default_ranks(problem: Problem) -> list[int]:

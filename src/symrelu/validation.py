@@ -641,6 +641,11 @@ def random_generator(random_state: Any, stream: int | None = None) -> Any:
         ) from error
 
 
+def check_verbose(verbose: Any) -> int:
+    """Return how much a fit says: 0 nothing, 1 a line a second, 2 a line a step. True is 1."""
+    return int(verbose) if isinstance(verbose, bool) else check_integer("verbose", verbose, 0)
+
+
 def check_callback(callback: Any) -> Any:
     """Return a callback, which must be callable or None."""
     if callback is not None and not callable(callback):

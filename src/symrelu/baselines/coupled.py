@@ -18,15 +18,15 @@ import numpy as np
 from symrelu.baselines.linear import LinearModelOperator, half_square_distance
 from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, Limits, run
+from symrelu.loop import Callback, run
 from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Operator
 from symrelu.problem import Problem, complete
+from symrelu.settings import Limits, Run, Start, check_rank, documented
 from symrelu.solution import Solution
 from symrelu.solvers.base import Factor, State, check_range
 from symrelu.validation import (
     check_callback,
-    check_integer,
     check_start,
     random_generator,
 )
@@ -108,19 +108,20 @@ class CoupledSolver(ABC):
         return float(np.linalg.norm(np.where(free > 0, gradient, np.minimum(gradient, 0))))
 
 
+@documented
 def symmetric_nmf(
     M: Any,
     rank: int,
     solver: CoupledSolver,
     *,
     init: Any | None = None,
-    tol: float = 1e-4,
+    tol: float = Limits.tol,
     gtol: float = 1e-6,
-    ftol: float = 1e-8,
-    max_iter: int = 1000,
-    max_time: float | None = None,
-    random_state: Any = None,
-    callback: Callback | None = None,
+    ftol: float = Limits.ftol,
+    max_iter: int = Limits.max_iter,
+    max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
+    callback: Callback | None = Run.callback,
 ) -> Solution:
     """Fit M ~ U U^T with U >= 0, without a ReLU.
 
@@ -128,22 +129,14 @@ def symmetric_nmf(
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
         Nonnegative and symmetric. Sparse input never becomes n x n.
-    rank : int
-        Number of columns of U.
     solver : CoupledSolver
         ``SymHALS()`` or ``SymANLS()``.
     init : array-like of shape (n, rank), optional
         Nonnegative start of both factors; uniform random numbers by default.
-    tol, gtol, ftol : float
-        Stopping tests, as for :func:`symrelu.decompose`.
-    max_iter : int, default=1000
-        Largest number of sweeps.
-    max_time : float, optional
-        Seconds they may take.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    callback : callable, optional
-        As for :func:`symrelu.decompose`.
+    gtol : setting
+        The gradient is the projected one of the coupled objective, and alpha is 0.
+    max_iter : setting
+        A step is a sweep over both factors.
 
     Returns
     -------
@@ -165,7 +158,7 @@ def symmetric_nmf(
         raise TypeError(f"solver must be SymHALS() or SymANLS(), got {solver!r}.")
     check_callback(callback)
     problem = complete(M)
-    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    rank = check_rank(rank, problem.n)
     U0 = _start(problem, rank, init, random_state)
     k = problem.exponent
     in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))

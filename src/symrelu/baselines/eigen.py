@@ -18,8 +18,9 @@ from symrelu.baselines.linear import LinearModelOperator
 from symrelu.fitted import Linear
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import complete
+from symrelu.settings import check_rank
 from symrelu.solution import History, Record, Solution, Status
-from symrelu.validation import as_array, check_integer, random_generator
+from symrelu.validation import as_array, random_generator
 
 _ROUNDING = 100  # times eps: differences of eigenvalues, relative to the largest one, that say nothing
 _ACCURACY = 1e-8  # of eigenvectors, relative to the largest eigenvalue; eigenvalues have twice the digits
@@ -56,7 +57,7 @@ def truncated_eigen(M: Any, rank: int, *, positive: bool = False, random_state: 
     """
     begin = time.perf_counter()
     problem = complete(M)
-    check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    check_rank(rank, problem.n)
     M, k = problem.scaled, problem.exponent
     with single_threaded_blas():  # the same digits on any number of threads
         values, vectors = _eigenpairs(M, rank, positive, random_state)

@@ -16,15 +16,16 @@ import numpy as np
 
 from symrelu.fitted import TwoFactor
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, Limits, run
+from symrelu.loop import Callback, run
 from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import HostOperator
 from symrelu.problem import Problem, complete
+from symrelu.settings import Limits, Run, Start, check_rank, documented
 from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range, square_norm
 from symrelu.start import start
-from symrelu.validation import as_array, check_callback, check_integer, check_memory, check_start
+from symrelu.validation import as_array, check_callback, check_memory, check_start
 
 # M, two matrices in each of the states that the loop knows (old, new and best), and those of a pass
 _MATRICES_HELD = 10
@@ -159,19 +160,20 @@ def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return Q * length, V / length
 
 
+@documented
 def three_block_nmd(
     M: Any,
     rank: int,
     *,
     momentum: float = 0.7,
     init: Any | None = None,
-    tol: float = 1e-4,
+    tol: float = Limits.tol,
     gtol: float = 1e-6,
-    ftol: float = 1e-8,
-    max_iter: int = 1000,
-    max_time: float | None = None,
-    random_state: Any = None,
-    callback: Callback | None = None,
+    ftol: float = Limits.ftol,
+    max_iter: int = Limits.max_iter,
+    max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
+    callback: Callback | None = Run.callback,
 ) -> Solution:
     """Fit M ~ max(0, U V^T) by 3B-NMD, with twice as many unknowns as the symmetric model.
 
@@ -182,23 +184,17 @@ def three_block_nmd(
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
         Nonnegative and symmetric. Sparse input becomes n x n.
-    rank : int
-        Number of columns of U and of V, from 1 to n.
+    rank : setting
+        V has as many.
     momentum : float, default=0.7
         Weight in [0, 1] of the extrapolation. With 0 the latent loss never rises; near 1 the method need not
         converge.
     init : pair of array-likes of shape (n, rank), optional
         Starting factors (U, V); normal random numbers by default, scaled to M by least squares.
-    tol, gtol, ftol : float
-        Stopping tests, as for :func:`symrelu.decompose`. The gradient is that by U and V.
-    max_iter : int, default=1000
-        Largest number of steps.
-    max_time : float, optional
-        Seconds they may take.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    callback : callable, optional
-        As for :func:`symrelu.decompose`. ``progress.U`` is [U; V], of shape (2n, rank).
+    gtol : setting
+        The gradient is that by U and V, ||U|| the norm of both, and alpha is 0.
+    callback : setting
+        Its ``U`` is [U; V], of shape (2n, rank).
 
     Returns
     -------
@@ -224,7 +220,7 @@ def three_block_nmd(
     solver = ThreeBlock(momentum=momentum)
     check_callback(callback)
     problem = complete(M)
-    rank = check_integer("rank", rank, 1, problem.n, note=" (the size of M)")
+    rank = check_rank(rank, problem.n)
     factors = None if init is None else _check_pair(init, problem.n, rank, problem.dtype)
     _check_room(problem)
     k = problem.exponent

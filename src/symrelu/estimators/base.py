@@ -11,16 +11,14 @@ from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from symrelu.checkpoint import as_checkpoint
 from symrelu.decompose import decompose
 from symrelu.distances import advice_on_distances
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
-from symrelu.loop import Limits
 from symrelu.problem import Problem, given_diagonal
-from symrelu.progress import check_verbose
+from symrelu.settings import TABLE, Limits, Run, pick
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
@@ -163,17 +161,20 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             f"For samples x features, {samples}; for a list of edges, pass symrelu.graphs.from_edges(X)."
         )
 
+    def _settings(self) -> dict[str, Any]:
+        """Return those of the parameters that are settings of :func:`symrelu.decompose`."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
+
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise for settings that would only be refused after a choice of the rank, or by nobody."""
-        Limits(**{name: settings[name] for name in ("tol", "gtol", "ftol", "max_iter", "max_time")})
-        checkpoint = as_checkpoint(settings.get("checkpoint"))
-        check_verbose(settings.get("verbose", 0))
+        Limits(**pick(Limits, settings))
+        how = Run(**pick(Run, settings))
         if check_integer("n_init", self.n_init, 1) > 1:
             if not isinstance(settings["init"], str):
                 raise ValueError(
                     "n_init > 1 needs starts that differ: pass the name of one as init, not an array."
                 )
-            if checkpoint is not None:
+            if how.checkpoint is not None:
                 raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
 
     def _decompose(self, X: Any, problem: Problem, rank: int, **settings: Any) -> None:

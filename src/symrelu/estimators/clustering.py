@@ -12,6 +12,7 @@ from symrelu.estimators.callbacks import with_callbacks
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
 from symrelu.linkage import average_linkage_of_factor
+from symrelu.settings import Limits, Model, Run, Start, documented
 from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
 
@@ -20,6 +21,7 @@ FEWEST_COLUMNS = 10
 MOST_COLUMNS = 100
 
 
+@documented
 class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     """Cluster the items of a similarity matrix M by average linkage under its model max(0, X).
 
@@ -33,44 +35,17 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     n_components : int, optional
         Number of columns of the factor. By default as many as clusters, but from 10 to 100, and no more than
         items.
-    n_negative : int or "auto", default=1
-        How many columns enter X with a minus sign; one column always stays positive. "auto" lets the data
-        choose.
-    diagonal : {"fit", "ignore"}, default="ignore"
-        Whether the diagonal of M is data or unknown.
+    n_negative : setting
+        One column always stays positive.
     affinity : {"auto", "precomputed", "self_tuning"}, default="auto"
         Whether ``fit`` gets the similarity matrix itself, or samples x features of which
         :func:`~symrelu.graphs.self_tuning_graph` makes one. "auto" takes what is square, and graphs, for
         similarities, and all else for samples.
-    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
-        A name, or an instance such as ``AAPB(step_size=10)``.
-    alpha : float, default=0.0
-        Tikhonov weight. On a noisy graph a larger one gives better clusters: try 0.1 or 0.3 where the rows of M
-        are normalised, as those of a self-tuning graph are.
-    zero_weight : float, default=1.0
-        Weight in (0, 1] of the zeros of M.
-    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="spectral"
-        Starting factor.
-    tol : float, default=1e-4
-        Stop when the relative error is at most this.
-    gtol : float, default=1e-7
-        Stop when the scaled gradient is at most this.
-    ftol : float, default=1e-8
-        Stop when the objective changes by at most this part of itself over 20 iterations.
-    max_iter : int, default=120
-        Largest number of steps. It is normal that they end the fit, and no warning is given: a lower loss is
-        not a better clustering.
-    max_time : float, optional
-        Seconds the steps may take.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
-        How M is held.
-    checkpoint : str, path-like or Checkpoint, optional
-        A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
-        it.
-    verbose : int, default=0
-        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step.
+    alpha : setting
+        On a noisy graph a larger one gives better clusters: try 0.1 or 0.3 where the rows of M are normalised,
+        as those of a self-tuning graph are.
+    max_iter : setting
+        It is normal that they end the fit, and no warning is given: a lower loss is not a better clustering.
 
     Attributes
     ----------
@@ -142,19 +117,19 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         n_negative: int | str = 1,
         diagonal: str = "ignore",
         affinity: str = "auto",
-        solver: Any = "lbfgs",
-        alpha: float = 0.0,
-        zero_weight: float = 1.0,
+        solver: Any = Run.solver,
+        alpha: float = Model.alpha,
+        zero_weight: float = Model.zero_weight,
         init: Any = "spectral",
-        tol: float = 1e-4,
-        gtol: float = 1e-7,
-        ftol: float = 1e-8,
+        tol: float = Limits.tol,
+        gtol: float = Limits.gtol,
+        ftol: float = Limits.ftol,
         max_iter: int = 120,
-        max_time: float | None = None,
-        random_state: Any = None,
-        backend: str = "auto",
-        checkpoint: Any | None = None,
-        verbose: int = 0,
+        max_time: float | None = Limits.max_time,
+        random_state: Any = Start.random_state,
+        backend: str = Run.backend,
+        checkpoint: Any | None = Run.checkpoint,
+        verbose: int = Run.verbose,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_components = n_components
@@ -197,10 +172,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         problem = self._problem(X, mask, self.diagonal)
         check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items)")
         rank = self._rank(problem.n)
-        settings = self.get_params(deep=False)
-        for name in ("n_clusters", "n_components", "affinity"):
-            del settings[name]
-        settings["n_negative"] = self._n_negative(rank)
+        settings = self._settings() | {"n_negative": self._n_negative(rank)}
         self._decompose(X, problem, rank, **settings)
         return self
 

@@ -16,10 +16,12 @@ from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import FittedModel
 from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
 from symrelu.problem import Problem
-from symrelu.selection import SETTINGS, select_rank
+from symrelu.selection import GRID, SETTINGS, select_rank
+from symrelu.settings import Limits, Model, Run, Start, documented
 from symrelu.validation import check_choice, check_integer, check_rows
 
 
+@documented
 class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
@@ -29,36 +31,14 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`). "auto" lets
         :func:`~symrelu.select_rank` choose it by pairs that are hidden from fits: many fits, shared among
         ``n_jobs``.
-    n_negative : int or "auto", default=0
-        How many columns enter X = (U * signature) U^T with a minus sign. "auto" lets the data choose.
-    diagonal : {"fit", "ignore"}, default="fit"
-        Whether the diagonal of M is data or unknown.
+    n_negative : setting
+        X is then (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
         Whether ``fit`` gets the similarity matrix itself, or samples x features of which
         :func:`~symrelu.graphs.self_tuning_graph` makes one.
-    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
-        A name, or an instance such as ``AAPB(step_size=10)``.
-    alpha : float, default=0.0
-        Tikhonov weight.
-    zero_weight : float, default=1.0
-        Weight in (0, 1] of the zeros of M.
-    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="imputed"
-        Starting factor.
-    tol : float, default=1e-6
-        Stop when the relative error is at most this. Lower than in :func:`~symrelu.decompose`: only where a fit
-        is stationary does ``transform`` return the rows of the embedding.
-    gtol : float, default=1e-7
-        Stop when the scaled gradient is at most this.
-    ftol : float, default=1e-8
-        Stop when the objective changes by at most this part of itself over 20 iterations.
-    max_iter : int, default=1000
-        Largest number of steps.
-    max_time : float, optional
-        Seconds the steps may take.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
-        How M is held.
+    tol : setting
+        Lower than in :func:`~symrelu.decompose`: only where a fit is stationary does ``transform`` return the
+        rows of the embedding.
     n_init : int, default=1
         Number of fits from different seeds; the one of lowest objective is kept.
     n_jobs : int, optional
@@ -66,11 +46,8 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
     warm_start : bool, default=False
         Whether ``fit`` goes on from the factor of the last ``fit``, if there was one (once, whatever
         ``n_init`` says).
-    checkpoint : str, path-like or Checkpoint, optional
-        A file to which the state of the fit is written from time to time. If it exists, the fit goes on from
-        it. It is of one matrix: not for ``GridSearchCV``, nor for ``warm_start``.
-    verbose : int, default=0
-        1 tells the logger ``symrelu`` of the fit once a second, 2 at each step.
+    checkpoint : setting
+        It is of one matrix: not for ``GridSearchCV``, nor for ``warm_start``.
 
     Attributes
     ----------
@@ -123,25 +100,25 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         self,
         n_components: int | str = 8,
         *,
-        n_negative: int | str = 0,
-        diagonal: str = "fit",
+        n_negative: int | str = Model.n_negative,
+        diagonal: str = Model.diagonal,
         affinity: str = "precomputed",
-        solver: Any = "lbfgs",
-        alpha: float = 0.0,
-        zero_weight: float = 1.0,
-        init: Any = "imputed",
+        solver: Any = Run.solver,
+        alpha: float = Model.alpha,
+        zero_weight: float = Model.zero_weight,
+        init: Any = Start.init,
         tol: float = 1e-6,
-        gtol: float = 1e-7,
-        ftol: float = 1e-8,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        random_state: Any = None,
-        backend: str = "auto",
+        gtol: float = Limits.gtol,
+        ftol: float = Limits.ftol,
+        max_iter: int = Limits.max_iter,
+        max_time: float | None = Limits.max_time,
+        random_state: Any = Start.random_state,
+        backend: str = Run.backend,
         n_init: int = 1,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        checkpoint: Any | None = None,
-        verbose: int = 0,
+        checkpoint: Any | None = Run.checkpoint,
+        verbose: int = Run.verbose,
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
@@ -191,9 +168,7 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         """
         del y
         problem = self._problem(X, mask, self.diagonal)
-        settings = self.get_params(deep=False)
-        for name in ("n_components", "affinity", "n_init", "n_jobs", "warm_start"):
-            del settings[name]
+        settings = self._settings()
         self._decompose(X, problem, self._rank(problem, settings), **settings)
         return self
 
@@ -292,7 +267,7 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
             return saved
         # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
         weighted = self.zero_weight != 1 and problem.observed_zeros > 0
-        passed_on = {name: settings[name] for name in (*SETTINGS, "n_negative", "alpha", "zero_weight")}
+        passed_on = {name: settings[name] for name in (*GRID, *SETTINGS) if name in settings}
         self.selection_ = select_rank(
             problem,
             diagonal=self.diagonal,

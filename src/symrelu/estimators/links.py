@@ -16,10 +16,12 @@ from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import SymmetricReLU, check_exclude, largest
 from symrelu.problem import Problem
+from symrelu.settings import Limits, Run, Start, documented
 from symrelu.solution import Solution, Status
 from symrelu.validation import NothingObserved, check_integer, check_number
 
 
+@documented
 class LinkPredictor(QueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
@@ -32,48 +34,34 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
     factors of N ~ max(0, X) are fitted from several random starts, with few steps, a ridge and a low weight on
     the zeros, and a pair is scored by :math:`X_{ij} \sqrt{D_i D_j}`, X the mean over the fits: what the model
     expects in place of :math:`B_{ij}`. A pair without a link says little, since it may be a link not seen yet:
-    hence the low weight.
+    hence the low weight. Where the parameters speak of M, it is N.
 
     Parameters
     ----------
     n_components : int, default=16
         Number of columns of a factor. A graph with fewer nodes gets as many columns as nodes.
-    n_negative : int or "auto", default=1
-        How many of them enter X with a minus sign; one at least stays positive. The first acts as a threshold.
-    alpha : float, default=0.2
-        Weight of the ridge. It is relative to N, which does not depend on the unit of B and has no eigenvalue
-        above 1: one value serves all graphs. From 2 on, nothing is left of the factor.
-    zero_weight : float, default=0.1
-        Weight in (0, 1] of the pairs without a link.
+    n_negative : setting
+        One column at least stays positive. The first negative one acts as a threshold.
+    alpha : setting
+        It is relative to N, which does not depend on the unit of B and has no eigenvalue above 1: one value
+        serves all graphs. From 2 on, nothing is left of the factor.
+    zero_weight : setting
+        They are the pairs without a link.
     degree_regularization : float, default=1.0
         Multiple of the mean degree that is added to each degree: :math:`\tau` above, positive. It keeps nodes
         with few links or none from dominating N.
-    solver : {"aapb", "eigen", "lbfgs", "palm"} or Solver, default="lbfgs"
-        A name, or an instance such as ``AAPB(step_size=10)``.
-    init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, n_components), default="random"
-        Starting factor; an array needs ``n_init=1``.
-    tol : float, default=1e-4
-        Stop when the relative error is at most this.
-    gtol : float, default=1e-7
-        Stop when the scaled gradient is at most this.
-    ftol : float, default=1e-8
-        Stop when the objective changes by at most this part of itself over 20 iterations.
-    max_iter : int, default=20
-        Largest number of steps of each fit. Reaching it is normal and gives no warning: a closer fit to the
-        known links does not predict others better.
-    max_time : float, optional
-        Seconds the steps of each fit may take.
-    random_state : None, int, Generator or RandomState
-        Seed of the start.
-    backend : {"auto", "dense", "sparse", "reference"}, default="auto"
-        How N is held.
+    init : setting
+        An array needs ``n_init=1``.
+    max_iter : setting
+        It is a limit of each fit. Reaching it is normal and gives no warning: a closer fit to the known links
+        does not predict others better.
+    max_time : setting
+        It is a limit of each fit.
     n_init : int, default=5
         Number of fits from different seeds. X is the mean over them, which predicts better than any of them
         where links are few, and depends less on the seed.
     n_jobs : int, optional
         How many of them run at a time, as everywhere in scikit-learn.
-    verbose : int, default=0
-        1 tells the logger ``symrelu`` of the fits once a second, 2 at each step.
 
     Attributes
     ----------
@@ -147,18 +135,18 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
         alpha: float = 0.2,
         zero_weight: float = 0.1,
         degree_regularization: float = 1.0,
-        solver: Any = "lbfgs",
+        solver: Any = Run.solver,
         init: Any = "random",
-        tol: float = 1e-4,
-        gtol: float = 1e-7,
-        ftol: float = 1e-8,
+        tol: float = Limits.tol,
+        gtol: float = Limits.gtol,
+        ftol: float = Limits.ftol,
         max_iter: int = 20,
-        max_time: float | None = None,
-        random_state: Any = None,
-        backend: str = "auto",
+        max_time: float | None = Limits.max_time,
+        random_state: Any = Start.random_state,
+        backend: str = Run.backend,
         n_init: int = 5,
         n_jobs: int | None = None,
-        verbose: int = 0,
+        verbose: int = Run.verbose,
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
@@ -198,11 +186,9 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
         self : LinkPredictor
         """
         del y
-        settings = self.get_params(deep=False)
-        for name in ("n_init", "n_jobs"):
-            del settings[name]
-        tau = check_number("degree_regularization", settings.pop("degree_regularization"), low_included=False)
-        rank = check_integer("n_components", settings.pop("n_components"), 1)
+        settings = self._settings()
+        tau = check_number("degree_regularization", self.degree_regularization, low_included=False)
+        rank = check_integer("n_components", self.n_components, 1)
         try:
             links = self._problem(X, mask, "ignore")
         except NothingObserved as error:

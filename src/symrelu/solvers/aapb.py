@@ -61,8 +61,9 @@ class AAPB:
     Parameters
     ----------
     step_size : float or "adaptive", default=1.0
-        The paper's eta. The theory allows values up to 1. The paper's tables are reproduced by 10, which
-        the theory does not cover: it runs away on some small or dense matrices, larger steps on most.
+        The paper's eta, a number (the theory allows up to 1) or "adaptive". The paper's tables are reproduced
+        by 10, which the theory does not cover: it runs away on some small or dense matrices, larger steps on
+        most.
         "adaptive" takes as long a step as the inequality behind the theory allows, tested after each step:
         nothing has to be known, and nothing runs away.
     momentum : float, default=1.0

@@ -1,0 +1,70 @@
+"""The parameters in a docstring as values: read, looked up and put back."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_HEADING = "Parameters"
+_WIDTH = 108
+
+
+class Entry(NamedTuple):
+    """What a docstring says of a parameter, or of some at once."""
+
+    names: tuple[str, ...]
+    kind: str  # what stands after the colon
+    lines: tuple[str, ...]  # the description
+
+    @classmethod
+    def of(cls, name: str, kind: str, text: str) -> Entry:
+        """Return an entry whose description is one paragraph."""
+        lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        return cls((name,), kind, tuple(lines))
+
+    @property
+    def first_sentence(self) -> str:
+        """The description up to its first full stop, without markup of code."""
+        text = " ".join(line.strip() for line in self.lines).replace("``", "")
+        return re.split(r"\.(?=\s|$)", text)[0]
+
+
+def read_parameters(doc: str) -> dict[str, Entry]:
+    """Return the entries of a numpydoc docstring by the names of the parameters."""
+    _, inside, _ = _parts(doc)
+    entries: list[Entry] = []
+    for line in inside:
+        if line and not line[0].isspace():
+            names, _, kind = line.partition(" : ")
+            entries.append(Entry(tuple(names.split(", ")), kind, ()))
+        elif entries:
+            entries[-1] = entries[-1]._replace(lines=(*entries[-1].lines, line[4:]))
+    return {name: entry for entry in entries for name in entry.names}
+
+
+def with_parameters(doc: str, entries: Iterable[Entry]) -> str:
+    """Return a docstring with these entries in place of its own."""
+    before, _, after = _parts(doc)
+    inside = [_HEADING, "-" * len(_HEADING)]
+    for entry in dict.fromkeys(entries):  # one of several parameters stands at the first of them
+        inside.append(", ".join(entry.names) + (f" : {entry.kind}" if entry.kind else ""))
+        inside.extend(f"    {line}".rstrip() for line in entry.lines)
+    parts = ("\n".join(part).strip("\n") for part in (before, inside, after))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _parts(doc: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the lines before, inside and after the section of the parameters, without its heading."""
+    lines = inspect.cleandoc(doc).splitlines()
+    sections = [k for k, rule in enumerate(lines[1:]) if rule and set(rule) == {"-"}]
+    if not sections:
+        return lines, [], []
+    begin = next((k for k in sections if lines[k] == _HEADING), None)
+    if begin is None:
+        return lines[: sections[0]], [], lines[sections[0] :]
+    end = next((k for k in sections if k > begin), len(lines))
+    inside = "\n".join(lines[begin + 2 : end]).rstrip().splitlines()
+    return lines[:begin], inside, lines[end:]
