@@ -203,6 +203,13 @@ def test_a_problem_gives_what_its_matrix_gives(use, given_data):
     assert_array_equal(USES[use](pickle.loads(pickle.dumps(problem))), expected)
 
 
+def test_a_pickled_problem_hides_pairs():
+    """Its arrays may be views of bytes, whose flags scipy wants to write."""
+    problem = Problem.of(np.kron(DENSE, np.ones((3, 3))))
+    copied = pickle.loads(pickle.dumps(Problem.of(sparse.csr_array(problem.M)), protocol=4))
+    assert_array_equal(copied.hide([0], [1]).M.toarray(), problem.hide([0], [1]).M)
+
+
 @pytest.mark.parametrize("function", ["truncated_eigen", "symmetric_nmf", "three_block_nmd"])
 def test_baselines_take_a_problem_that_is_known_everywhere(function):
     extra = {"symmetric_nmf": (baselines.SymHALS(),)}.get(function, ())

@@ -254,6 +254,7 @@ def _kept(M: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
 def _entries(mask: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     if not len(rows):  # for which scipy has another kind of answer
         return np.zeros(0, bool)
+    cols = np.array(cols)  # a view of bytes, as of a pickle, has flags that scipy fails to write
     return np.asarray(mask[rows, cols], dtype=bool).ravel()
 
 
