@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import MONOTONE, OPERATORS, PROBLEMS, SOLVERS, Problem, problems, start
+from helpers import MONOTONE, OPERATORS, PROBLEMS, SOLVERS, Problem, iterates, problems, start
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.linalg import norm
@@ -21,10 +21,7 @@ STEPS = 20
 
 
 def run(solver, op, U0, steps=STEPS):
-    state = solver.init(op, U0)
-    for _ in range(steps):
-        state = solver.step(op, state)
-    return state
+    return iterates(solver, op, U0, steps)[-1]
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "reference"])

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from symrelu.checkpoint import CheckpointFile, as_checkpoint, fingerprint
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Limits, run
-from symrelu.operators import BACKENDS, as_operator
+from symrelu.operators import BACKENDS, as_operator, operator_class
 from symrelu.problem import read_observed
 from symrelu.progress import check_verbose, narrated
 from symrelu.solution import Solution
@@ -133,6 +133,8 @@ def decompose(
     solver = get_solver(solver)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     check_choice("backend", backend, BACKENDS)
+    if backend != "auto":
+        operator_class(backend)  # which names what is missing for it
     check_number("zero_weight", zero_weight, 0, 1, low_included=False)
     alpha = check_number("alpha", alpha)
     check_callback(callback)
