@@ -68,8 +68,8 @@ def test_the_data_choose_the_signature(M):
 
 
 def test_the_estimator(M):
-    model = SymReLU(n_components=3, backend="torch", random_state=0, max_iter=20).fit(M)
-    expected = SymReLU(n_components=3, random_state=0, max_iter=20).fit(M)
+    settings = {"n_components": 4, "n_negative": 1, "random_state": 0}
+    model, expected = SymReLU(backend="torch", **settings).fit(M), SymReLU(**settings).fit(M)
     assert type(model.embedding_) is np.ndarray
     assert_allclose(model.embedding_, expected.embedding_, atol=1e-6)
 

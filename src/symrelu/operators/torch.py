@@ -75,7 +75,6 @@ class TorchOperator(Operator):
         return cls(M, unknown, **settings)
 
     def asarray(self, A: np.ndarray) -> Any:
-        # A copy: torch knows no arrays that may not be written to.
         return _tensor(np.asarray(A, self.dtype), self.device)
 
     def to_numpy(self, A: Any) -> np.ndarray:
@@ -352,5 +351,8 @@ def _coordinates(pattern: Any, values: np.ndarray, device: Any) -> Any:
 
 
 def _tensor(array: np.ndarray, device: Any) -> Any:
-    """Return a copy of a host array on the device."""
-    return torch.tensor(np.ascontiguousarray(array), device=device)
+    """Return a copy of a host array on the device: torch knows no arrays that may not be written to.
+
+    It keeps the order in memory, on which the last digits of a product depend: a resumed fit shall be the same.
+    """
+    return torch.from_numpy(np.array(array, order="K")).to(device)
