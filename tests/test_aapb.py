@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, iterates, random_problem, start
+from helpers import COMPILED, OPERATORS, PAPER_EXAMPLE, PROBLEMS, Problem, iterates, random_problem, start
 from numpy.linalg import norm
 from numpy.testing import assert_allclose
 
@@ -56,7 +56,7 @@ class Kernel:
         return self(A) - self(B) - np.sum(self.gradient(B) * (A - B))
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", ["reference", *COMPILED, "torch"])
 @pytest.mark.parametrize("label", PROBLEMS)
 @pytest.mark.parametrize("step", [1.0, 10.0])
 @pytest.mark.parametrize("momentum", [0.0, 1.0])

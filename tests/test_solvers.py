@@ -5,7 +5,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import FOREIGN, MONOTONE, OPERATORS, PROBLEMS, SOLVERS, Problem, iterates, problems, start
+from helpers import (
+    COMPILED,
+    FOREIGN,
+    MONOTONE,
+    OPERATORS,
+    PROBLEMS,
+    SOLVERS,
+    Problem,
+    iterates,
+    problems,
+    start,
+)
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.linalg import norm
@@ -27,7 +38,7 @@ def run(solver, op, U0, steps=STEPS):
     return iterates(solver, op, U0, steps)[-1]
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "reference"])
+@pytest.mark.parametrize("name", [*COMPILED, "strict", "torch"])
 @pytest.mark.parametrize(
     # An eigendecomposition solves this problem: soon nothing is left to gain, and rounding decides.
     ("solver", "label"),
