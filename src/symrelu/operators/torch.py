@@ -204,8 +204,9 @@ class _SparseRows(_Rows):
 
     def __init__(self, M: Any, unknown: Any, height: int, device: Any) -> None:
         super().__init__(unknown, height, device)
-        M = sparse.csr_array(M - M.multiply(unknown))
-        M.eliminate_zeros()
+        if unknown.nnz:
+            M = sparse.csr_array(M - M.multiply(unknown))
+            M.eliminate_zeros()
         self._M = _coordinates(M, M.data, device)
         self._support = _coordinates(M, np.ones_like(M.data), device)
         self._hidden = _coordinates(unknown, np.ones(unknown.nnz, M.dtype), device)
