@@ -1,5 +1,6 @@
 import os
 
+import torch
 from hypothesis import HealthCheck, settings
 
 from symrelu.kernels import tiles
@@ -8,6 +9,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
 # Small tests shall run on threads too.
 tiles.MIN_WORK_TO_SHARE = 0
+# Those of torch wait by spinning: beside other tests they take longer than they save.
+torch.set_num_threads(1)
 
 settings.register_profile(
     "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

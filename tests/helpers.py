@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import SimpleNamespace
 from typing import Any
 
+import array_api_strict
 import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
 from symrelu import loop
 from symrelu.observers import HistoryKeeper, callers
-from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator
-from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
+from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
+from symrelu.operators.torch import TorchOperator
+from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
 
 PAPER_EXAMPLE = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
@@ -60,6 +62,27 @@ def sparse_(problem: Problem, **tile: int) -> Operator:
     return SparseOperator(sparse.csr_array(problem.M), unknown, **problem.settings(), **tile)
 
 
+class StrictOperator(ReferenceOperator):
+    """The formulas on arrays that know the standard only, on a device that NumPy cannot read."""
+
+    xp = array_api_strict
+
+    def asarray(self, A: np.ndarray) -> Any:
+        return self.xp.asarray(np.asarray(A, self.dtype), device=array_api_strict.Device("device1"), copy=True)
+
+    def to_numpy(self, A: Any) -> np.ndarray:
+        return np.array(A.to_device(array_api_strict.Device("CPU_DEVICE")))
+
+
+def strict(problem: Problem) -> Operator:
+    return StrictOperator(problem.M, ~problem.unknown, **problem.settings())
+
+
+def torch_(problem: Problem, kind: Any = sparse.csr_array, **tile: int) -> Operator:
+    unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
+    return TorchOperator(kind(problem.M), unknown, **problem.settings(), **tile)
+
+
 # Tiles of 5 cut a matrix of 40 rows into 36 tiles that threads share, with an odd one at the border.
 OPERATORS = {
     "reference": reference,
@@ -67,7 +90,38 @@ OPERATORS = {
     "sparse": sparse_,
     "dense in small tiles": lambda problem: dense(problem, tile=5),
     "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
+    "strict": strict,
+    "torch": torch_,
+    "torch in small tiles": lambda problem: torch_(problem, tile=7),
+    "torch, dense": lambda problem: torch_(problem, np.asarray, tile=7),
 }
+# Those whose products are compiled, and those whose arrays are not NumPy's.
+COMPILED = ("dense", "sparse", "dense in small tiles", "sparse in small tiles")
+FOREIGN = ("strict", "torch", "torch in small tiles", "torch, dense")
+
+
+def evaluate(op: Operator, U: np.ndarray, V: np.ndarray | None = None) -> Evaluation:
+    """Make one pass at host arrays; its product is one too."""
+    if V is None:
+        return op.loss(op.asarray(U))
+    passed = op.residual_product(op.asarray(U), op.asarray(V))
+    return replace(passed, product=op.to_numpy(passed.product))
+
+
+def on_host(op: Operator, state: State) -> State:
+    """Return a state with host arrays in place of the operator's."""
+    values = {field.name: getattr(state, field.name) for field in fields(state)}
+    arrays = {name: value for name, value in values.items() if not isinstance(value, (int, float))}
+    return replace(state, **{name: op.to_numpy(array) for name, array in arrays.items()})
+
+
+def iterates(solver: Any, op: Operator, U0: np.ndarray, steps: int) -> list[State]:
+    """Return the states of so many steps from a host array, on the host."""
+    states = [solver.init(op, op.asarray(U0))]
+    for _ in range(steps):
+        states.append(solver.step(op, states[-1]))  # each follows from the last
+    return [on_host(op, state) for state in states]
+
 
 SOLVERS = {
     "AAPB": AAPB(),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from helpers import OPERATORS, PROBLEMS, factor
+from helpers import OPERATORS, PROBLEMS, evaluate, factor
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -21,9 +21,9 @@ def test_majoriser_is_the_partial_objective_along_the_line(label, name):
     X = (U * s) @ U.T
     W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - problem.zero_weight) * np.maximum(0, X))
     W = np.where(problem.unknown, X, W)
-    passed = op.residual_product(U, U)
+    passed = evaluate(op, U, U)
     gradient = op.alpha * U - 2 * passed.product * s
-    quartic = majoriser(op, U, gradient, D)
+    quartic = majoriser(op, *map(op.asarray, (U, gradient, D)))
 
     def partial_objective(t):
         Y = U + t * D
@@ -33,7 +33,7 @@ def test_majoriser_is_the_partial_objective_along_the_line(label, name):
     for t in (0.0, 0.3, 1.0, -0.7):
         value = t * (quartic.linear + t * (quartic.square + t * (quartic.cube + t * quartic.fourth)))
         assert_allclose(value, partial_objective(t) - partial_objective(0), atol=1e-11 * scale)
-        after = op.loss(U + t * D)
+        after = evaluate(op, U + t * D)
         change = after.latent_loss - passed.latent_loss
         change += op.alpha / 2 * (np.sum((U + t * D) ** 2) - np.sum(U**2))
         assert change <= value + 1e-11 * scale  # it lies above

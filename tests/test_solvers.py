@@ -5,29 +5,40 @@ from itertools import product
 
 import numpy as np
 import pytest
-from helpers import MONOTONE, OPERATORS, PROBLEMS, SOLVERS, Problem, problems, start
+from helpers import (
+    COMPILED,
+    FOREIGN,
+    MONOTONE,
+    OPERATORS,
+    PROBLEMS,
+    SOLVERS,
+    Problem,
+    iterates,
+    problems,
+    start,
+)
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.linalg import norm
 from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu import loop
+from symrelu.datasets import make_relu_gram
 from symrelu.loop import Limits
 from symrelu.solution import Status
 from symrelu.solvers import AAPB, Solver, get_solver
 from symrelu.solvers import SOLVERS as NAMES
+from symrelu.start import STARTS
+from symrelu.start import start as starting_factor
 
 STEPS = 20
 
 
 def run(solver, op, U0, steps=STEPS):
-    state = solver.init(op, U0)
-    for _ in range(steps):
-        state = solver.step(op, state)
-    return state
+    return iterates(solver, op, U0, steps)[-1]
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "reference"])
+@pytest.mark.parametrize("name", [*COMPILED, "strict", "torch"])
 @pytest.mark.parametrize(
     # An eigendecomposition solves this problem: soon nothing is left to gain, and rounding decides.
     ("solver", "label"),
@@ -40,6 +51,32 @@ def test_same_path_on_every_operator(solver, name, label):
     assert norm(actual.U - expected.U) <= 1e-10 * norm(expected.U)
     assert_allclose(actual.objective, expected.objective, rtol=1e-9)
     assert_allclose(actual.gradient_norm, expected.gradient_norm, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("init", STARTS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_objectives_from_every_start(solver, init, name):
+    """After 15 steps from a start that each operator made itself, on other arrays than NumPy's."""
+    problem = PROBLEMS["signed"]
+
+    def objective(op):
+        return run(SOLVERS[solver], op, op.to_numpy(starting_factor(op, init, 0)), 15).objective
+
+    assert_allclose(objective(OPERATORS[name](problem)), objective(OPERATORS["sparse"](problem)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_final_error_on_every_operator(solver, name):
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    problem, limits = Problem(M, np.zeros(M.shape, bool), np.ones(3)), Limits(tol=1e-2, max_iter=60)
+
+    def final_error(op):
+        return loop.run(op, SOLVERS[solver], op.asarray(start(problem)), limits).relative_error
+
+    errors = [final_error(OPERATORS[each](problem)) for each in ("sparse", name)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-2) or max(errors) <= limits.tol
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from symrelu import start as start_module
 from symrelu.datasets import make_relu_gram
 from symrelu.metrics import random_mask
 from symrelu.operators import as_operator
-from symrelu.start import count_negative, start
+from symrelu.start import STARTS, count_negative, start
 from symrelu.validation import random_generator
 
 
@@ -152,7 +152,18 @@ def test_imputed_matmul(name, label):
     imputed = np.where((known == 0) & ~problem.unknown, -0.3, known)
     diagonal = np.where(np.diag(problem.unknown), known.max(axis=1), np.diag(imputed))
     np.fill_diagonal(imputed, diagonal)
-    np.testing.assert_allclose(OPERATORS[name](problem).imputed_matmul(V, -0.3), imputed @ V, atol=1e-10)
+    op = OPERATORS[name](problem)
+    assert_allclose(op.to_numpy(op.imputed_matmul(op.asarray(V), -0.3)), imputed @ V, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("init", STARTS)
+def test_same_start_on_every_operator(init, label, name):
+    op, expected = OPERATORS[name](PROBLEMS[label]), OPERATORS["reference"](PROBLEMS[label])
+    U0 = op.to_numpy(start(op, init, 0))
+    assert_allclose(U0, start(expected, init, 0), rtol=0, atol=1e-9 * np.linalg.norm(U0))
+    assert count_negative(op, 0) == count_negative(expected, 0)
 
 
 @pytest.mark.parametrize("rank", [3, 20])  # by ARPACK, and by all eigenvalues

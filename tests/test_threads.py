@@ -13,7 +13,7 @@ from symrelu import decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.kernels import threads, tiles, trouble
 from symrelu.kernels.tiles import dense_excess, stream
-from symrelu.operators import base
+from symrelu.operators import host
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_a_fit_without_threads_is_the_same_fit(granted, monkeypatch):
     M, _ = make_relu_gram(80, 3, random_state=0)
     with threadpool_limits(1, user_api="blas"):
         alone = decompose(M, 3, random_state=0, max_iter=20)
-    monkeypatch.setattr(base, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(host, "allowed_threads", lambda: 3)
     grant(monkeypatch, granted)
     with pytest.warns(RuntimeWarning, match="Nothing is lost but time") as told:
         solution = decompose(M, 3, random_state=0, max_iter=20)

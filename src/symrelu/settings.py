@@ -19,7 +19,7 @@ import numpy as np
 
 from symrelu.checkpoint import as_checkpoint, check_solver
 from symrelu.docstrings import Entry, read_parameters, with_parameters
-from symrelu.operators import BACKENDS
+from symrelu.operators import BACKENDS, operator_class
 from symrelu.problem import fingerprint
 from symrelu.solvers import SOLVERS, get_solver
 from symrelu.start import STARTS, check_init
@@ -284,7 +284,8 @@ class Run:
     )
 
     def __post_init__(self) -> None:
-        check_choice("backend", self.backend, BACKENDS)
+        if check_choice("backend", self.backend, BACKENDS) != "auto":
+            operator_class(self.backend)  # which names what is missing for it
         check_callback(self.callback)
         _normalise(
             self,

@@ -54,7 +54,8 @@ def start(op: Operator, init: Any, random_state: Any = None) -> Any:
     """
     rng = random_generator(random_state, _STREAM)
     init = check_init(init, op.n, op.rank, op.dtype)
-    return op.asarray(_MAKERS[init](op, rng) if isinstance(init, str) else init)
+    U0 = _MAKERS[init](op, rng) if isinstance(init, str) else init
+    return op.asarray(np.ascontiguousarray(U0))
 
 
 def random_start(op: Operator, rng: Any) -> np.ndarray:
@@ -128,7 +129,7 @@ def _total(op: Operator) -> float:
 
 def _on_host(op: Operator, product: Callable[[Any], Any]) -> Product:
     """Return a product of the operator as a function of host arrays."""
-    return lambda V: op.to_numpy(product(op.asarray(V)))
+    return lambda V: op.to_numpy(product(op.asarray(np.ascontiguousarray(V))))
 
 
 def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:

@@ -29,6 +29,7 @@ _CLASSES = {
     "dense": ("symrelu.operators.dense", "DenseOperator"),
     "sparse": ("symrelu.operators.sparse", "SparseOperator"),
     "reference": ("symrelu.operators.reference", "ReferenceOperator"),
+    "torch": ("symrelu.operators.torch", "TorchOperator"),
 }
 BACKENDS = ("auto", *_CLASSES)
 
@@ -88,7 +89,7 @@ def as_operator(
         Whether the diagonal of M is data or unknown.
     mask : csr_array of bool, ndarray of bool, or None
         True where the entry is unknown.
-    backend : {"auto", "dense", "sparse", "reference"}
+    backend : {"auto", "dense", "sparse", "reference", "torch"}
         "auto" keeps M as it came.
 
     Returns

@@ -22,7 +22,7 @@ class HostOperator(Operator):
     xp = np
 
     def asarray(self, A: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(A, dtype=self.dtype)
+        return np.asarray(A, dtype=self.dtype)  # in its order in memory, on which the last digits depend
 
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A

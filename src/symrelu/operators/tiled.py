@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.tiles import TILE, Sums, stream
-from symrelu.operators.base import Evaluation
+from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import SupportOperator
 
 
@@ -35,25 +35,27 @@ class TiledOperator(SupportOperator):
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
         excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True, tile=self.tile)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
-        return self._evaluation(product, sums)
-
-    def _evaluation(self, product: np.ndarray | None, sums: Sums) -> Evaluation:
-        w = self.zero_weight
-        latent_loss = (sums.fit + w * sums.positive) / 2
-        loss = (sums.error + sums.positive) / 2
-        if not math.isfinite(sums.hidden):  # a row all of whose entries are unknown must not hide a NaN
-            latent_loss = loss = math.nan
-        return Evaluation(
-            product=product,
-            latent_loss=latent_loss,
-            loss=loss,
-            # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unknown.
-            latent_norm_squared=self.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
-            active_zeros=sums.active,
-            alignment=sums.inner - w * sums.positive,
-        )
+        return evaluation_of(self, product, sums)
 
     def warm_up(self) -> None:
         side = min(self.tile, self.n)
         self._excess(np.zeros((side, side), self.dtype), 0, 0)
         super().warm_up()
+
+
+def evaluation_of(op: Operator, product: Any | None, sums: Sums) -> Evaluation:
+    """Return what a pass gives, from the sums over all pairs."""
+    w = op.zero_weight
+    latent_loss = (sums.fit + w * sums.positive) / 2
+    loss = (sums.error + sums.positive) / 2
+    if not math.isfinite(sums.hidden):  # a row all of whose entries are unknown must not hide a NaN
+        latent_loss = loss = math.nan
+    return Evaluation(
+        product=product,
+        latent_loss=latent_loss,
+        loss=loss,
+        # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unknown.
+        latent_norm_squared=op.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
+        active_zeros=sums.active,
+        alignment=sums.inner - w * sums.positive,
+    )

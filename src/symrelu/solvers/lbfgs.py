@@ -188,6 +188,6 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype, device=V.device)
     if alike:
         half = op.xp.linalg.solve(ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
-        return tuple(half[k * op.n : (k + 1) * op.n] for k in range(len(arrays)))
+        return tuple(half[k * op.n : (k + 1) * op.n, ...] for k in range(len(arrays)))
     half = op.solve_rows(V, ridge, op.xp.stack(arrays, axis=2)) / 2
     return tuple(half[:, :, k] for k in range(len(arrays)))
