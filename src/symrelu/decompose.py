@@ -60,7 +60,8 @@ def decompose(
     M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
         Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
         :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
-        one of edges, a torch tensor. Their names are dropped; the estimators keep them.
+        one of edges, a torch tensor. Their names are dropped; the estimators keep them. Or a
+        :class:`~symrelu.problem.Problem`, which brings its mask and diagonal and is not checked again.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
         brought into the order of M by its names.
