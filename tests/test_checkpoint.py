@@ -411,7 +411,7 @@ OTHERS = {
     "signs": ({"n_negative": 1}, "it was written with n_negative=0, this fit has n_negative=1"),
     "weight": ({"zero_weight": 0.5}, "it was written with zero_weight=1.0"),
     "dtype": ({"M": M.astype(np.float32)}, "it was written for another matrix"),
-    "backend": ({"backend": "sparse"}, "it was written with operator='DenseOperator'"),
+    "backend": ({"backend": "sparse"}, "it was written with backend='dense', this fit has backend='sparse'"),
 }
 
 
@@ -616,7 +616,7 @@ def test_files_of_earlier_versions_name_the_same_fit(path):
         "diagonal": "fit",
         "zero_weight": 1.0,
         "alpha": 1.0,
-        "operator": "DenseOperator",
+        "backend": "dense",
         "random_state": 3,
         "init": "imputed",
         "starting factor": None,

@@ -94,6 +94,8 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "8",
         "--seed",
         "2",
+        "--backend",
+        "sparse",
         "--checkpoint",
         str(tmp_path / "c.npz"),
     ]
@@ -117,6 +119,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "max_iter": 9,
         "max_time": 8.0,
         "random_state": 2,
+        "backend": "sparse",
         "checkpoint": tmp_path / "c.npz",
     }
 

@@ -190,6 +190,7 @@ def test_public_names():
         "Eigen",
         "History",
         "LinkPredictor",
+        "Problem",
         "RankSelection",
         "Solution",
         "Status",

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
+from example_solver import Descent
 from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, run, start
 from numpy.testing import assert_array_equal
 
@@ -187,3 +188,45 @@ def test_a_solver_that_declares_nothing_fits_but_not_with_a_checkpoint(tmp_path)
     with pytest.raises(TypeError, match=r"A checkpoint needs a solver that declares .* but Plain does not"):
         decompose(PAPER_EXAMPLE, 2, solver=Plain(), checkpoint=tmp_path / "fit")
     assert not (tmp_path / "fit").exists()
+
+
+@pytest.mark.parametrize("backend", ["dense", "sparse", "reference", "torch"])
+def test_the_solver_of_the_docs_fits_and_resumes(backend, tmp_path):
+    settings = {"solver": Descent(), "random_state": 0, "backend": backend, "n_negative": 1, **NO_TESTS}
+    whole = decompose(PAPER_EXAMPLE, 3, max_iter=20, **settings)
+    assert (np.diff(whole.history.objective) < 0).all()
+    for steps in (7, 20):
+        resumed = decompose(PAPER_EXAMPLE, 3, max_iter=steps, checkpoint=tmp_path / "fit", **settings)
+    assert_array_equal(resumed.U, whole.U)
+
+
+@dataclass(frozen=True)
+class Misdeclared(Descent):
+    State = State
+
+
+def test_a_state_that_could_not_be_read_again_is_refused_before_the_first_step(tmp_path):
+    with pytest.raises(TypeError, match=r"Misdeclared declares State = State, which its states do not go with"):
+        decompose(PAPER_EXAMPLE, 2, solver=Misdeclared(), checkpoint=tmp_path / "fit")
+    assert not (tmp_path / "fit").exists()
+
+
+def test_auto_needs_what_the_imputed_start_does():
+    from symrelu.start import check_start_offered
+
+    op = LinearModelOperator(np.eye(4), np.ones(2))
+    with pytest.raises(
+        TypeError, match=r"n_negative='auto' needs imputed_matmul and n_positive .* Pass a number"
+    ):
+        check_start_offered(op, "random", "auto")
+
+
+@dataclass(frozen=True)
+class Wishful(Descent):
+    requires = "solve_rows"
+
+
+def test_a_single_wish_may_be_a_word():
+    op = LinearModelOperator(np.eye(4), np.ones(2))
+    with pytest.raises(TypeError, match="Wishful needs solve_rows of the matrix"):
+        loop.run(op, Wishful(), np.ones((4, 2)), Limits())

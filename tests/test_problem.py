@@ -441,18 +441,6 @@ def test_what_a_problem_does_not_know_is_not_held_out():
     )
 
 
-def test_distances_are_told_where_they_are_going_to_be_fitted():
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    D = cdist(X, X)
-    problem = Problem.of(D)
-    with pytest.warns(UserWarning, match="looks like a matrix of distances") as caught:
-        decompose(D, 2, **QUICK)
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        decompose(problem, 2, **QUICK)
-
-
 def test_memory_is_asked_for_before_a_sparse_matrix_becomes_dense(monkeypatch):
     monkeypatch.setattr(validation, "available_memory", lambda: 1000)
     problem = Problem.of(SPARSE)
@@ -460,3 +448,32 @@ def test_memory_is_asked_for_before_a_sparse_matrix_becomes_dense(monkeypatch):
     for backend in ("dense", "reference"):
         with pytest.raises(MemoryError, match="leave backend at 'auto'"):
             problem.operator([1.0], backend=backend)
+
+
+@pytest.mark.parametrize("arguments", [(DENSE,), (SPARSE, None, "ignore"), ([[1.0]],)])
+def test_a_problem_is_made_by_of_alone(arguments):
+    with pytest.raises(
+        TypeError, match=r"A Problem is made by Problem.of\(M, mask, diagonal\), which checks M"
+    ):
+        Problem(*arguments)
+
+
+@pytest.mark.parametrize("given", [np.asarray, Problem.of])
+def test_distances_are_told_once_where_they_are_fitted(given):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    given = given(cdist(X, X))
+    with pytest.warns(UserWarning, match="M looks like a matrix of distances") as caught:
+        decompose(given, 2, **QUICK)
+    assert caught[0].filename == __file__
+    if isinstance(given, Problem):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            decompose(given, 2, **QUICK)
+
+
+@pytest.mark.parametrize("estimator", [SymReLU(2), SymReLUClustering(2), LinkPredictor(2)])
+def test_estimators_say_what_to_pass_for_a_problem(estimator):
+    with pytest.raises(
+        TypeError, match=r"X must be a matrix or a graph, got a Problem. Pass fit\(problem.M, mask"
+    ):
+        estimator.fit(Problem.of(DENSE))

@@ -416,7 +416,7 @@ def test_what_the_options_say_by_default_is_what_decompose_does():
         "solver": LBFGS(),
     }
     assert received == {name: DEFAULTS[name] for name in received}
-    assert set(TABLE) - set(received) == {"rank", "solver", "backend", "callback", "verbose"}
+    assert set(TABLE) - set(received) == {"rank", "solver", "callback", "verbose"}
 
 
 def test_required_options_come_first():

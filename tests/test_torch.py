@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from symrelu import LBFGS, SymReLU, decompose
+from symrelu import LBFGS, LinkPredictor, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.operators import torch as torch_operator
 from symrelu.operators.torch import TorchOperator
@@ -57,7 +57,7 @@ def test_a_resumed_fit_is_the_same(M, solver, tmp_path):
 
 def test_a_checkpoint_of_another_backend_is_refused(M, tmp_path):
     decompose(M, 3, max_iter=3, backend="torch", checkpoint=tmp_path / "fit.ckpt")
-    with pytest.raises(ValueError, match="written with operator='TorchOperator'"):
+    with pytest.raises(ValueError, match="written with backend='torch'"):
         decompose(M, 3, max_iter=3, checkpoint=tmp_path / "fit.ckpt")
 
 
@@ -204,3 +204,10 @@ def test_blocks_change_nothing_but_rounding(dtype):
     paths = [iterates(LBFGS(), torch_(problem, tile=tile), start(problem), 5)[-1] for tile in (1, 7, 100)]
     for state in paths:
         assert_allclose(state.U, paths[0].U, rtol=0, atol=(1e-10 if dtype == np.float64 else 1e-3))
+
+
+def test_links_are_averaged_on_torch_too():
+    gram, _ = make_relu_gram(40, 3, random_state=0)
+    B = (gram > 1).astype(float)
+    model = LinkPredictor(3, random_state=0, backend="torch").fit(B)
+    assert_allclose(model.embedding_, LinkPredictor(3, random_state=0).fit(B).embedding_, atol=1e-6)

@@ -4,6 +4,7 @@ from symrelu import baselines, datasets, graphs, metrics
 from symrelu.checkpoint import Checkpoint
 from symrelu.decompose import decompose
 from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
+from symrelu.problem import Problem
 from symrelu.selection import RankSelection, select_rank
 from symrelu.solution import History, Solution, Status
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
@@ -18,6 +19,7 @@ __all__ = [
     "Eigen",
     "History",
     "LinkPredictor",
+    "Problem",
     "RankSelection",
     "Solution",
     "Status",

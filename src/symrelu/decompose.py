@@ -12,7 +12,7 @@ from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Observer, check_solver_offered, run
 from symrelu.observers import HistoryKeeper, callers
-from symrelu.operators import Operator
+from symrelu.operators import Operator, chosen_backend
 from symrelu.problem import Problem
 from symrelu.progress import narrated
 from symrelu.resuming import CheckpointWriter, standing_of
@@ -61,7 +61,7 @@ def decompose(
         Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
         :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
         one of edges, a torch tensor. Their names are dropped; the estimators keep them. Or a
-        :class:`~symrelu.problem.Problem`, which brings its mask and diagonal and is not checked again.
+        :class:`~symrelu.Problem`, which brings its mask and diagonal and is not checked again.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
         brought into the order of M by its names.
@@ -104,10 +104,10 @@ def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run)
         backend=how.backend,
     )
     check_solver_offered(op, how.solver)
-    check_start_offered(op, begin.init)
+    check_start_offered(op, begin.init, model.n_negative)
     file = U0 = standing = None
     if how.checkpoint is not None:
-        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how, op))
+        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how))
     snapshot = None if file is None else file.read()
     if file is not None and snapshot is not None:
         op = op.with_signature(snapshot.signature)
@@ -120,7 +120,7 @@ def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run)
     with narrated(how.verbose) as narrator:
         observers: list[Observer] = [history, narrator, *callers(how.callback)]
         if file is not None:
-            observers.append(CheckpointWriter(file, history))
+            observers.append(CheckpointWriter(file, history, how.solver))
         outcome = run(
             op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, standing=standing
         )
@@ -142,12 +142,12 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _identity(problem: Problem, model: Model, begin: Start, how: Run, op: Operator) -> dict[str, Any]:
+def _identity(problem: Problem, model: Model, begin: Start, how: Run) -> dict[str, Any]:
     """Return by what a checkpoint knows the fit that it is of."""
     return {
         **asdict(model),
         **begin.identity,
         **problem.fingerprint(),
         "solver": repr(how.solver),
-        "operator": type(op).__name__,
+        "backend": chosen_backend(how.backend, problem.M),
     }

@@ -169,7 +169,7 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
     >>> parameters_per_pair(np.ones((3, 3)), rank=2)
     1.0
     """
-    return Problem.of(M, mask, diagonal).parameters_per_pair(rank)
+    return Problem.of(M, mask, diagonal).parameters_per_pair(check_integer("rank", rank, 1))
 
 
 def _operator(problem: Problem, U: Any, signature: Any | None) -> tuple[Operator, np.ndarray]:

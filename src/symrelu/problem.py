@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +33,7 @@ from symrelu.validation import (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Problem:
     """A similarity matrix that has been checked, and what of it is unknown.
 
@@ -54,7 +54,7 @@ class Problem:
     --------
     >>> from symrelu import decompose, metrics
     >>> from symrelu.datasets import make_relu_gram
-    >>> from symrelu.problem import Problem
+    >>> from symrelu import Problem
     >>> problem = Problem.of(make_relu_gram(60, 3, random_state=0)[0], diagonal="ignore")
     >>> problem
     Problem(60 items, dense, float64, diagonal='ignore')
@@ -64,8 +64,18 @@ class Problem:
     """
 
     M: Any
-    mask: Any | None = None
-    diagonal: str = "fit"
+    mask: Any | None
+    diagonal: str
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError("A Problem is made by Problem.of(M, mask, diagonal), which checks M: pass it the same.")
+
+    @classmethod
+    def _trusted(cls, M: Any, mask: Any | None, diagonal: str) -> Problem:
+        """Return a Problem of what has been checked."""
+        problem = object.__new__(cls)
+        vars(problem).update(M=M, mask=mask, diagonal=diagonal)
+        return problem
 
     @classmethod
     def of(
@@ -101,13 +111,31 @@ class Problem:
         check_choice("diagonal", diagonal, ("fit", "ignore"))
         if isinstance(M, Problem):
             M._refuse(mask, diagonal, name)
-            return M
-        matrix, labels = as_similarity(M)
-        problem = cls(*check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name), diagonal)
-        advice = advice_on_distances(given_diagonal(matrix), problem, name) if fitted else None
+            problem = M
+        else:
+            matrix, labels = as_similarity(M)
+            observed = check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name)
+            problem = cls._trusted(*observed, diagonal)
+            vars(problem)["_given_diagonal"] = given_diagonal(matrix)
+        advice = problem.advice_on_distances(name) if fitted else None
         if advice is not None:
             warnings.warn(advice, UserWarning, stacklevel=3)
         return problem
+
+    def advice_on_distances(self, name: str = "M") -> str | None:
+        """Return how to make similarities of distances, the first time that it is asked for; else None.
+
+        Parameters
+        ----------
+        name : str, default="M"
+            What the advice calls M.
+
+        Returns
+        -------
+        advice : str or None
+        """
+        given: np.ndarray | None = vars(self).pop("_given_diagonal", None)
+        return None if given is None else advice_on_distances(given, self, name)
 
     def _refuse(self, mask: Any | None, diagonal: str, name: str) -> None:
         """Raise for what contradicts this Problem."""
@@ -235,7 +263,7 @@ class Problem:
             further = self._mask_of(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
         mask = further if self.mask is None else further + sparse.csr_array(self.mask)
         mask = sparse.csr_array(mask, dtype=bool)
-        return replace(self, M=hidden(self.M, mask), mask=mask)
+        return self._trusted(hidden(self.M, mask), mask, self.diagonal)
 
     def _mask_of(self, i: np.ndarray, j: np.ndarray) -> Any:
         """Return pairs in both directions as a csr_array of bool."""
@@ -258,7 +286,7 @@ class Problem:
         -------
         problem : Problem
         """
-        return replace(self, M=divided(self.scaled, d))
+        return self._trusted(divided(self.scaled, d), self.mask, self.diagonal)
 
     def operator(
         self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, backend: str = "auto"
@@ -273,8 +301,8 @@ class Problem:
             Tikhonov weight in the units of ``scaled``, see :meth:`scaled_alpha`.
         zero_weight : float, default=1.0
             Weight in (0, 1] of the zeros of M.
-        backend : {"auto", "dense", "sparse", "reference"}, default="auto"
-            How M is held. "auto" keeps it as it came.
+        backend : str, default="auto"
+            How M is held, a name among ``symrelu.operators.BACKENDS``. "auto" keeps it as it came.
 
         Returns
         -------

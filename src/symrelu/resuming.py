@@ -26,14 +26,25 @@ class CheckpointWriter(Observer):
     file : CheckpointFile
     history : HistoryKeeper
         Told of each step before this one is.
+    solver : Solver
     """
 
-    def __init__(self, file: CheckpointFile, history: HistoryKeeper) -> None:
+    def __init__(self, file: CheckpointFile, history: HistoryKeeper, solver: Solver) -> None:
         self.file = file
         self.history = history
+        self.solver = solver
 
     def begin(self, fit: Fit) -> None:
-        check_state(type(fit.now.state), self._snapshot(fit).state)
+        snapshot = self._snapshot(fit)
+        check_state(type(fit.now.state), snapshot.state)
+        try:  # what could not be read again is not worth writing
+            standing_of(snapshot, fit.op, self.solver)
+        except ValueError as error:
+            declared = state_class(self.solver).__name__
+            raise TypeError(
+                f"{type(self.solver).__name__} declares State = {declared}, which its states do not go with: "
+                f"{str(error).replace('its ', '', 1)}. Declare the class of its states, with their annotations."
+            ) from error
         self.step(fit)
 
     def step(self, fit: Fit) -> bool:

@@ -187,7 +187,7 @@ def select_rank(
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
-        Nonnegative and symmetric, as for :func:`~symrelu.decompose`, or a :class:`~symrelu.problem.Problem`.
+        Nonnegative and symmetric, as for :func:`~symrelu.decompose`, or a :class:`~symrelu.Problem`.
         Sparse input never becomes n x n.
     ranks : int or sequence of int, optional
         All columns count, the negative ones too. By default 1, 2, 3, 4, 6, 8, 12, ... up to n / 4, to 8

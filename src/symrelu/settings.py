@@ -261,7 +261,8 @@ class Run:
     backend: str = setting(
         "auto",
         kind=_one_of(BACKENDS),
-        text='How the matrix is held. "auto" keeps it as it came.',
+        text='How the matrix is held. "auto" keeps it as it came. "torch" needs the extra ``symrelu[torch]``.',
+        brief=f"How the matrix is held: {_words(BACKENDS)}.",
     )
     callback: Any | None = setting(
         None,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.files import check_names, read_header, read_npz, write_aside
-from symrelu.fitted import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
+from symrelu.fitted import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor, answered_by_the_model
 from symrelu.validation import check_choice, check_integer, check_number
 
 FORMAT = "symrelu.Solution"
@@ -284,16 +284,16 @@ class Solution:
         """Weight of the zeros of M; 1 in a model that has none."""
         return getattr(self.model, "zero_weight", 1.0)
 
+    @answered_by_the_model
     def score_pairs(self, i: Any, j: Any) -> np.ndarray:
-        """Return X[i, j]: see :meth:`symrelu.fitted.FittedModel.score_pairs`."""
         return self.model.score_pairs(i, j)
 
+    @answered_by_the_model
     def reconstruct(self, rows: Any) -> np.ndarray:
-        """Return rows of the model of M: see :meth:`symrelu.fitted.FittedModel.reconstruct`."""
         return self.model.reconstruct(rows)
 
+    @answered_by_the_model
     def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each node the k items of largest X: see :meth:`symrelu.fitted.FittedModel.top_k`."""
         return self.model.top_k(nodes, k, exclude=exclude)
 
     def __getattr__(self, name: str) -> Any:

@@ -12,12 +12,11 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from symrelu.decompose import decompose
-from symrelu.distances import advice_on_distances
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
-from symrelu.problem import Problem, given_diagonal
+from symrelu.problem import Problem
 from symrelu.settings import TABLE, Limits, Run, pick
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
@@ -71,13 +70,18 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             self.__dict__.pop(name, None)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
+        if isinstance(X, Problem):
+            raise TypeError(
+                "X must be a matrix or a graph, got a Problem. Pass fit(problem.M, mask=problem.mask), or the "
+                "Problem itself to symrelu.decompose."
+            )
         similarities = self._similarities(X)
         if similarities is None:
             names = X.index.to_numpy(dtype=object) if hasattr(X, "columns") else None
             return Problem.of(Labelled(self._graph_of(X), names), mask, diagonal)
         matrix = self._validated(X, *similarities)
         problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
-        advice = advice_on_distances(given_diagonal(matrix), problem, "X")
+        advice = problem.advice_on_distances("X")
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
         return problem

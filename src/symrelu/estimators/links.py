@@ -311,7 +311,7 @@ def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:
     op = problem.operator(
         signature, alpha=problem.scaled_alpha(alpha), zero_weight=zero_weight, backend=backend
     )
-    losses = op.loss(np.ldexp(U, -k))
+    losses = op.loss(op.asarray(np.ldexp(U, -k)))
     return replace(
         fits[0],
         model=replace(fits[0].model, U=U, signature=signature),

@@ -54,6 +54,7 @@ class Solver(Protocol):
 
 def check_offers(owner: str, requires: Any, op: Operator, instead: str) -> None:
     """Raise unless an operator offers what a solver or a start requires."""
+    requires = (requires,) if isinstance(requires, str) else requires or ()
     missing = sorted(name for name in requires if not op.offers(name))
     if missing:
         raise TypeError(
