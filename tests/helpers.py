@@ -15,6 +15,7 @@ from symrelu import loop
 from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
 from symrelu.operators.torch import TorchOperator
+from symrelu.settings import Limits
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
 
 PAPER_EXAMPLE = np.array(
@@ -219,7 +220,7 @@ def refusal(read: Any, path: Any) -> str | None:
     return None
 
 
-def run(op: Operator, solver: Any, U0: Any, limits: loop.Limits, callback: Any = None, **settings: Any) -> Any:
+def run(op: Operator, solver: Any, U0: Any, limits: Limits, callback: Any = None, **settings: Any) -> Any:
     """Run the loop with a history and a callback, and return its outcome with the history."""
     history = HistoryKeeper()
     outcome = loop.run(op, solver, U0, limits, observers=[history, *callers(callback)], **settings)

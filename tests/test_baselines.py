@@ -17,7 +17,8 @@ from symrelu.baselines.linear import LinearModelOperator
 from symrelu.baselines.symanls import nonnegative_solve
 from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, fit_in_turn
 from symrelu.datasets import make_relu_gram
-from symrelu.loop import Limits, run
+from symrelu.loop import run
+from symrelu.settings import Limits
 
 SOLVERS = [SymHALS(), SymANLS(), SymHALS(coupling=3.0), SymANLS(coupling=0.01)]
 

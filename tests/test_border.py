@@ -12,10 +12,10 @@ import pytest
 from helpers import OPERATORS, PROBLEMS, SOLVERS, Problem, StrictOperator, on_host, start
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu import LBFGS, PALM, decompose, loop, operators
+from symrelu import PALM, decompose, loop, operators
 from symrelu.datasets import make_relu_gram
-from symrelu.loop import Limits
 from symrelu.operators import ReferenceOperator
+from symrelu.settings import Limits
 from symrelu.solvers.base import State, confirmed
 from symrelu.start import STARTS, count_negative
 from symrelu.start import start as starting_factor
@@ -247,8 +247,3 @@ def test_the_spy_catches(mistake):
 def test_numbers_of_one_element_are_numbers():
     one = SpyArray(np.array([[2.5]]))
     assert (float(one), int(one), bool(one)) == (2.5, 2, True)
-
-
-def test_what_is_missing_is_known_before_the_fit():
-    op = spying(PROBLEMS["plain"])
-    assert all(op.offers(name) for name in LBFGS.requires)

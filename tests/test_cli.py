@@ -58,7 +58,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
     received = {}
 
     def spy(M, rank, **settings):
-        received.update(settings, rank=rank)
+        received.update(settings, M=M, rank=rank)
         return decompose(M, rank, max_iter=1, random_state=0)
 
     monkeypatch.setattr(cli, "decompose", spy)
@@ -103,7 +103,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", "--mask", mask, *arguments
     )
     assert code == 0
-    assert received.pop("mask").dtype == bool
+    assert received.pop("M").mask.dtype == bool
     received.pop("callback")
     assert received == {
         "rank": 4,
@@ -181,9 +181,9 @@ def test_a_second_fit_is_judged_by_hidden_pairs(tmp_path, matrix_file, monkeypat
 
 
 def test_a_second_fit_that_is_interrupted_judges_nothing(tmp_path, matrix_file, monkeypatch, capsys):
-    def interrupted(M, rank, *, mask, **settings):
-        solution = decompose(M, rank, mask=mask, **settings)
-        return solution if mask is None else replace(solution, status=Status.INTERRUPTED)
+    def interrupted(problem, **settings):
+        solution = decompose(problem, **settings)
+        return solution if problem.mask is None else replace(solution, status=Status.INTERRUPTED)
 
     monkeypatch.setattr(cli, "decompose", interrupted)
     output = tmp_path / "o.npz"
@@ -208,7 +208,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
     ("arguments", "message"),
     [
         (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
-        (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer from 1 to 60"),
+        (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer of at least 1"),
         (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
         (

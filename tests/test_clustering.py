@@ -286,7 +286,7 @@ def test_a_networkx_graph():
         ({"n_clusters": 2.0}, TypeError, "n_clusters must be an integer from 1 to 60"),
         ({"n_components": 0}, ValueError, "n_components must be an integer from 1 to 60 .* or None, got 0"),
         ({"n_components": 61}, ValueError, "n_components must be an integer from 1 to 60 .* or None, got 61"),
-        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0, got -1"),
+        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0 or 'auto', got -1"),
         ({"n_negative": "few"}, ValueError, "n_negative must be 'auto' or an integer, got 'few'"),
         ({"n_negative": 1.5}, TypeError, "n_negative must be an integer of at least 0"),
         ({"affinity": "rbf"}, ValueError, "affinity must be one of 'auto', 'precomputed', 'self_tuning', got"),

@@ -41,7 +41,7 @@ from symrelu.experiments.experiment import Experiment, Figure, cells_to_csv
 from symrelu.experiments.figures import draw_momenta
 from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, ModelFit, ReluFit, aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
-from symrelu.loop import Limits
+from symrelu.settings import Limits
 from symrelu.solvers import AAPB
 
 FEW = Limits(tol=1e-4, gtol=0.0, ftol=0.0, max_iter=5)

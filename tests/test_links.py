@@ -536,7 +536,7 @@ def test_common_defaults_are_those_of_symrelu():
     [
         ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1, got 0"),
         ({"n_components": 2.5}, TypeError, "n_components must be an integer"),
-        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0, got -1"),
+        ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0 or 'auto', got -1"),
         ({"n_negative": "none"}, ValueError, "n_negative must be 'auto' or an integer, got 'none'"),
         (
             {"degree_regularization": 0},

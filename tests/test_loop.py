@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import symrelu
 from symrelu import decompose
 from symrelu.kernels.threads import allowed_threads, single_threaded_blas
-from symrelu.loop import Fit, Limits
+from symrelu.loop import Fit
+from symrelu.settings import Limits
 from symrelu.solution import Status
 from symrelu.solvers import AAPB, LBFGS, PALM, State
 

@@ -4,15 +4,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import pytest
-from example_solver import Descent
+from example_solver import Descent, DescentState
 from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, run, start
 from numpy.testing import assert_array_equal
 
 from symrelu import Status, decompose, loop
 from symrelu.baselines.linear import LinearModelOperator
-from symrelu.loop import Limits, Observer
+from symrelu.loop import Observer
 from symrelu.observers import HistoryKeeper
-from symrelu.operators import Operator
+from symrelu.operators import DenseOperator, Operator
+from symrelu.settings import Limits
 from symrelu.solvers import AAPB, LBFGS, Solver, State
 
 NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
@@ -166,9 +167,9 @@ def test_a_start_is_refused_in_the_same_way():
 
     op = LinearModelOperator(np.eye(4), np.ones(2))
     with pytest.raises(TypeError, match=r"init='imputed' needs imputed_matmul and n_positive of the matrix"):
-        check_start_offered(op, "imputed")
-    check_start_offered(op, "spectral")
-    check_start_offered(op, np.ones((4, 2)))
+        check_start_offered(type(op), "imputed")
+    check_start_offered(type(op), "spectral")
+    check_start_offered(type(op), np.ones((4, 2)))
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,7 @@ def test_auto_needs_what_the_imputed_start_does():
     with pytest.raises(
         TypeError, match=r"n_negative='auto' needs imputed_matmul and n_positive .* Pass a number"
     ):
-        check_start_offered(op, "random", "auto")
+        check_start_offered(type(op), "random", "auto")
 
 
 @dataclass(frozen=True)
@@ -230,3 +231,46 @@ def test_a_single_wish_may_be_a_word():
     op = LinearModelOperator(np.eye(4), np.ones(2))
     with pytest.raises(TypeError, match="Wishful needs solve_rows of the matrix"):
         loop.run(op, Wishful(), np.ones((4, 2)), Limits())
+
+
+@pytest.mark.parametrize(
+    ("missing", "settings", "message"),
+    [
+        ("solve_rows", {}, "LBFGS needs solve_rows of the matrix, which DenseOperator does not offer"),
+        ("imputed_matmul", {"solver": "aapb"}, "init='imputed' needs imputed_matmul of the matrix"),
+        ("n_positive", {"solver": "aapb", "init": "random", "n_negative": "auto"}, "n_negative='auto' needs"),
+    ],
+)
+def test_decompose_refuses_what_is_missing_before_it_packs(missing, settings, message, monkeypatch):
+    monkeypatch.setattr(DenseOperator, missing, getattr(Operator, missing), raising=False)
+    monkeypatch.setattr(DenseOperator, "__init__", None)  # which nothing may call
+    with pytest.raises(TypeError, match=message):
+        decompose(PAPER_EXAMPLE, 2, **settings)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CountingState(DescentState):
+    counts: object
+
+
+@dataclass(frozen=True)
+class Counting(Descent):
+    """Holds integers on the device of the factors."""
+
+    State = CountingState
+
+    def init(self, op, U0):
+        counts = op.xp.asarray([1, 2, 3], device=U0.device)
+        state = super().init(op, U0)
+        return CountingState(counts=counts, **{f.name: getattr(state, f.name) for f in fields(state)})
+
+    def step(self, op, state):
+        assert type(state.counts) is type(state.U)
+        return self.init(op, state.U - 0.01 / op.norm * state.gradient)
+
+
+@pytest.mark.parametrize("backend", ["dense", "torch"])
+def test_other_arrays_of_a_state_come_back_as_what_they_were(backend, tmp_path):
+    for steps in (2, 4):
+        settings = {"solver": Counting(), "backend": backend, "max_iter": steps, "random_state": 0}
+        assert decompose(PAPER_EXAMPLE, 2, checkpoint=tmp_path / "fit", **settings, **NO_TESTS).n_iter == steps

@@ -6,6 +6,7 @@ import weakref
 
 import networkx
 import numpy as np
+import pandas
 import pytest
 from helpers import problems
 from hypothesis import assume, given, settings
@@ -20,12 +21,14 @@ from symrelu import (
     SymReLUClustering,
     baselines,
     decompose,
+    fitted,
     metrics,
     select_rank,
     selection,
     validation,
 )
 from symrelu.datasets import make_relu_gram
+from symrelu.estimators import embedding
 from symrelu.graphs import adapters
 from symrelu.operators import DenseOperator, SparseOperator
 from symrelu.problem import Problem, fingerprint
@@ -477,3 +480,38 @@ def test_estimators_say_what_to_pass_for_a_problem(estimator):
         TypeError, match=r"X must be a matrix or a graph, got a Problem. Pass fit\(problem.M, mask"
     ):
         estimator.fit(Problem.of(DENSE))
+
+
+def test_further_masks_are_aligned_by_names():
+    names = list("abcdef")
+    frame = pandas.DataFrame(np.ones((6, 6)), index=names, columns=names)
+    mask = pandas.DataFrame(np.zeros((6, 6), bool), index=names, columns=names)
+    mask.loc["a", "b"] = mask.loc["b", "a"] = True
+    turned = mask.loc[names[::-1], names[::-1]]
+    hidden = Problem.of(frame).hide(turned)
+    assert_array_equal(hidden.mask.toarray(), mask.to_numpy())
+    U = np.arange(6.0)[:, None]
+    expected = metrics.held_out_error(frame, U, mask=turned)
+    assert metrics.held_out_error(Problem.of(frame), U, mask=turned) == expected
+
+
+def test_new_rows_are_checked_once(monkeypatch):
+    model = SymReLU(2, random_state=0, gtol=0.1).fit(DENSE)
+    checks = []
+
+    def counted(*rows, real=fitted.check_rows, **names):
+        checks.append(rows)
+        return real(*rows, **names)
+
+    for module in (embedding, fitted):
+        monkeypatch.setattr(module, "check_rows", counted)
+    model.transform(DENSE[:3])
+    model.score(DENSE[:3])
+    assert len(checks) == 2
+
+
+@pytest.mark.parametrize("estimator", [SymReLU, SymReLUClustering, LinkPredictor])
+@pytest.mark.parametrize("bad", [{"max_iter": 0}, {"solver": "none"}, {"alpha": -1}, {"random_state": "dice"}])
+def test_estimators_look_at_their_settings_before_their_data(estimator, bad):
+    with pytest.raises((TypeError, ValueError), match=next(iter(bad))):
+        estimator(**bad).fit("no data")

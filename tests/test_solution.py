@@ -197,6 +197,7 @@ def test_solutions_of_0_1_0_are_read(name):  # issue 11.18
         kind = np.int64 if column in ("iteration", "evaluations") else np.float64
         assert_array_equal(getattr(solution.history, column), np.array(numbers, kind), strict=True)
     assert solution.status is Status[expected.pop("status")]
+    assert solution.model.relu == expected.pop("relu")
     assert {field: getattr(solution, field) for field in expected} == expected
 
 

@@ -24,7 +24,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu import loop
 from symrelu.datasets import make_relu_gram
-from symrelu.loop import Limits
+from symrelu.settings import Limits
 from symrelu.solution import Status
 from symrelu.solvers import AAPB, Solver, get_solver
 from symrelu.solvers import SOLVERS as NAMES

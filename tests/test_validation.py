@@ -110,8 +110,12 @@ BAD_MATRICES = {
 }
 
 BAD_SETTINGS = {
-    "rank 0": ({"rank": 0}, ValueError, r"rank must be an integer from 1 to 3 \(the size of M\), got 0"),
-    "rank negative": ({"rank": -1}, ValueError, "rank must be an integer from 1 to 3"),
+    "rank 0": (
+        {"rank": 0},
+        ValueError,
+        r"rank must be an integer of at least 1 \(and at most the size of M\), got 0",
+    ),
+    "rank negative": ({"rank": -1}, ValueError, "rank must be an integer of at least 1"),
     "rank above n": ({"rank": 4}, ValueError, r"rank must be an integer from 1 to 3 .* got 4"),
     "rank not an integer": ({"rank": 1.0}, TypeError, "rank must be an integer .* got 1.0"),
     "rank a bool": ({"rank": True}, TypeError, "rank must be an integer .* got True"),
@@ -750,7 +754,7 @@ SIMILARITIES = {
 @pytest.mark.parametrize("case", DISTANCES)
 def test_distances_are_told(case, n):
     for seed in range(5):
-        assert looks_like_distances(Problem(DISTANCES[case](n, seed)))
+        assert looks_like_distances(Problem.of(DISTANCES[case](n, seed)))
 
 
 @pytest.mark.parametrize("case", SIMILARITIES)
@@ -758,8 +762,8 @@ def test_similarities_without_their_diagonal_are_not_taken_for_distances(case):
     for n in (6, 8, 12, 20, 100):
         for seed in range(8):
             M = SIMILARITIES[case](n, seed)
-            assert not looks_like_distances(Problem(M))
-            assert not looks_like_distances(Problem(sparse.csr_array(M)))
+            assert not looks_like_distances(Problem.of(M))
+            assert not looks_like_distances(Problem.of(sparse.csr_array(M)))
 
 
 def warned(call):
@@ -806,12 +810,12 @@ def test_a_fit_of_distances_warns_once(name):
 def test_zeros_are_equal_items_or_no_distances():
     X = points(60, 2, 0)
     X[:3] = X[3:6]
-    assert looks_like_distances(Problem(distances("euclidean", X)))
+    assert looks_like_distances(Problem.of(distances("euclidean", X)))
     halves = np.kron([[0, 1], [1, 0]], np.ones((30, 30)))  # a complete bipartite graph obeys the triangles too
     thirds = np.kron(1 - np.eye(3), np.ones((20, 20)))
     for graph in (halves, thirds, halves * gaussian(points(60, 2, 1), 10)):
-        assert not looks_like_distances(Problem(graph))
-        assert not looks_like_distances(Problem(sparse.csr_array(graph)))
+        assert not looks_like_distances(Problem.of(graph))
+        assert not looks_like_distances(Problem.of(sparse.csr_array(graph)))
 
 
 def test_a_sparse_matrix_with_a_zero_costs_nothing(monkeypatch):
@@ -819,7 +823,7 @@ def test_a_sparse_matrix_with_a_zero_costs_nothing(monkeypatch):
     M[3, 4] = M[4, 3] = 0
     M.eliminate_zeros()
     monkeypatch.setattr(Problem, "block", None)
-    assert not looks_like_distances(Problem(M))
+    assert not looks_like_distances(Problem.of(M))
 
 
 def test_what_distances_become_is_fitted_without_a_warning():

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ except ImportError as missing:  # pragma: no cover
 import numpy as np
 from scipy import sparse
 
-from symrelu import Solution, Status, decompose, metrics
+from symrelu import Problem, Solution, Status, decompose, metrics
 from symrelu.experiments import (
     Ablation,
     Cell,
@@ -49,7 +48,7 @@ from symrelu.experiments.tables import Table as ResultTable
 from symrelu.files import check_output, read_matrix
 from symrelu.loop import Progress as FitProgress
 from symrelu.options import chosen_settings, fit_options, with_options
-from symrelu.validation import check_choice, check_mask
+from symrelu.validation import check_choice
 
 app = typer.Typer(
     help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
@@ -167,14 +166,12 @@ def fit(
     _check_paths(file, mask, output, plot, options["checkpoint"])
     settings = chosen_settings(options)
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    M = read_matrix(file)
-    unknown = check_mask(None if mask is None else _as_mask(read_matrix(mask)), M.shape[0])
-    seed = settings["random_state"]
-    hidden = None if held_out is None else _hidden_pairs(M.shape[0], held_out, unknown, seed)
-    fitted = partial(decompose, M, **settings)
+    unknown = None if mask is None else _as_mask(read_matrix(mask))
+    problem = Problem.of(read_matrix(file), unknown, settings["diagonal"])
+    hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:
         with _progress(file.name, max_iter) as callback:
-            solution = fitted(mask=unknown, callback=callback, checkpoint=checkpoint)
+            solution = decompose(problem, **settings, callback=callback, checkpoint=checkpoint)
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(_INTERRUPTED_CODE) from None
@@ -184,8 +181,8 @@ def fit(
     interrupted, judgement = solution.status is Status.INTERRUPTED, _NOT_JUDGED
     if hidden is not None and not interrupted:
         with _progress(f"{file.name}, pairs hidden", max_iter) as callback:
-            judgement, interrupted = _judge(fitted, M, hidden, unknown, callback)
-    numbers_per_pair = metrics.parameters_per_pair(M, solution.rank, diagonal=solution.diagonal, mask=unknown)
+            judgement, interrupted = _judge(problem, hidden, settings, callback)
+    numbers_per_pair = problem.parameters_per_pair(solution.rank)
     console.print(_summary(solution, numbers_per_pair, judgement, output, plot))
     if interrupted:
         raise typer.Exit(_INTERRUPTED_CODE)
@@ -194,28 +191,27 @@ def fit(
 _NOT_JUDGED = "not measured: add --held-out 0.1 before you trust a close fit"
 
 
-def _hidden_pairs(n: int, fraction: float, unknown: Any | None, seed: int | None) -> Any:
+def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
     """Return pairs to hide, none of them unknown anyway; raise before any work if there are none."""
-    hidden = metrics.random_mask(n, fraction, random_state=seed)
-    if unknown is not None:
-        hidden = sparse.csr_array(hidden > sparse.csr_array(unknown))
+    hidden = metrics.random_mask(problem.n, fraction, random_state=seed)
+    if problem.mask is not None:
+        hidden = sparse.csr_array(hidden > sparse.csr_array(problem.mask))
     if hidden.nnz == 0:
-        raise ValueError(f"--held-out must hide at least one pair, but {fraction:g} of {n} items hides none.")
+        raise ValueError(
+            f"--held-out must hide at least one pair, but {fraction:g} of {problem.n} items hides none."
+        )
     return hidden
 
 
-def _judge(
-    fitted: Callable[..., Solution], M: Any, hidden: Any, unknown: Any | None, callback: Any
-) -> tuple[str, bool]:
+def _judge(problem: Problem, hidden: Any, settings: dict[str, Any], callback: Any) -> tuple[str, bool]:
     """Fit without the hidden pairs; return what the fit makes of them, and whether it was interrupted."""
-    mask = hidden if unknown is None else hidden + sparse.csr_array(unknown)
     try:
-        judged = fitted(mask=mask, callback=callback)
+        judged = decompose(problem.hide(hidden), **settings, callback=callback)
     except KeyboardInterrupt:
         return "not measured: interrupted", True
     if judged.status is Status.INTERRUPTED:
         return "not measured: interrupted", True
-    error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
+    error = metrics.held_out_error(problem, judged.U, judged.signature, mask=hidden)
     return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
 
 

@@ -12,12 +12,13 @@ from symrelu.fitted import SymmetricReLU
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.loop import Callback, Observer, check_solver_offered, run
 from symrelu.observers import HistoryKeeper, callers
-from symrelu.operators import Operator, chosen_backend
+from symrelu.operators import Operator, chosen_backend, operator_class
 from symrelu.problem import Problem
 from symrelu.progress import narrated
 from symrelu.resuming import CheckpointWriter, standing_of
 from symrelu.settings import Limits, Model, Run, Start, documented
 from symrelu.solution import Solution
+from symrelu.solvers import Solver
 from symrelu.start import check_start_offered, count_negative, start
 
 
@@ -97,17 +98,19 @@ def decompose(
 
 def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run) -> Solution:
     """Fit a problem; all settings are checked."""
+    backend = chosen_backend(how.backend, problem.M)
+    kind = operator_class(backend)
+    check_solver_offered(kind, how.solver)
+    check_start_offered(kind, begin.init, model.n_negative)
     op = problem.operator(
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
         alpha=problem.scaled_alpha(model.alpha),
         zero_weight=model.zero_weight,
-        backend=how.backend,
+        backend=backend,
     )
-    check_solver_offered(op, how.solver)
-    check_start_offered(op, begin.init, model.n_negative)
     file = U0 = standing = None
     if how.checkpoint is not None:
-        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how))
+        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how.solver, backend))
     snapshot = None if file is None else file.read()
     if file is not None and snapshot is not None:
         op = op.with_signature(snapshot.signature)
@@ -142,12 +145,12 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _identity(problem: Problem, model: Model, begin: Start, how: Run) -> dict[str, Any]:
+def _identity(problem: Problem, model: Model, begin: Start, solver: Solver, backend: str) -> dict[str, Any]:
     """Return by what a checkpoint knows the fit that it is of."""
     return {
         **asdict(model),
         **begin.identity,
         **problem.fingerprint(),
-        "solver": repr(how.solver),
-        "backend": chosen_backend(how.backend, problem.M),
+        "solver": repr(solver),
+        "backend": backend,
     }

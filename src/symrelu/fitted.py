@@ -228,7 +228,7 @@ class SymmetricReLU(OneFactor):
         -------
         U_new : ndarray of shape (n_new, rank)
         """
-        return self._transformed(*check_rows(M_new, self.n, mask))
+        return self.transform_checked(*check_rows(M_new, self.n, mask))
 
     def score(self, M_new: Any, mask: Any | None = None) -> float:
         """Return how much of new rows the model explains: 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
@@ -244,14 +244,18 @@ class SymmetricReLU(OneFactor):
         score : float
             1 is exact; 0 is no better than predicting zero everywhere.
         """
-        M_new, mask = check_rows(M_new, self.n, mask)
-        return explained_squares(M_new, self._transformed(M_new, mask), self.right, mask)
+        return self.score_checked(*check_rows(M_new, self.n, mask))
 
-    def _transformed(self, M_new: Any, mask: Any | None) -> np.ndarray:
+    def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
+        """Do what :meth:`transform` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
         with single_threaded_blas():
             return transform_rows(
                 M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
             )
+
+    def score_checked(self, M_new: Any, mask: Any | None) -> float:
+        """Do what :meth:`score` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
+        return explained_squares(M_new, self.transform_checked(M_new, mask), self.right, mask)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from symrelu.operators.base import Operator
-from symrelu.settings import Limits as Limits  # which has this path too
 from symrelu.solution import Record, Status
 from symrelu.solvers.base import Solver, State, check_offers
 from symrelu.stopping import Standing, first_standing, judged, next_standing
+
+if TYPE_CHECKING:
+    from symrelu.settings import Limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +127,7 @@ def run(
     -------
     outcome : Outcome
     """
-    check_solver_offered(op, solver)
+    check_solver_offered(type(op), solver)
     op.warm_up()
     fit = Fit(op, limits, exponent)
     try:
@@ -157,10 +160,10 @@ def _end(fit: Fit, observers: Sequence[Observer]) -> None:
             observer.end(fit)
 
 
-def check_solver_offered(op: Operator, solver: Solver) -> None:
-    """Raise unless an operator offers what a solver asks of it."""
+def check_solver_offered(kind: type[Operator], solver: Solver) -> None:
+    """Raise unless a kind of operator offers what a solver asks of it."""
     otherwise = getattr(solver, "otherwise", "Use another solver, or another backend.")
-    check_offers(type(solver).__name__, getattr(solver, "requires", ()), op, otherwise)
+    check_offers(type(solver).__name__, getattr(solver, "requires", ()), kind, otherwise)
 
 
 class Fit:
@@ -297,3 +300,16 @@ def _ldexp(value: float, exponent: int) -> float:
         return math.ldexp(value, exponent)
     except OverflowError:
         return math.inf
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Limits":
+        warnings.warn(
+            "symrelu.loop.Limits is now symrelu.settings.Limits; this path goes with the next release.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        from symrelu.settings import Limits
+
+        return Limits
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -105,13 +105,25 @@ def _solver_options() -> list[inspect.Parameter]:
     options = []
     for option, names in _owners().items():
         method = SOLVERS[names[0]]
-        text = f"Of {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
         entry = read_parameters(method.__doc__ or "").get(option)
-        if entry is not None:
-            sentence = entry.first_sentence.replace('"', "'")
-            text += f": {sentence[0].lower()}{sentence[1:]}"
-        options.append(_option(option, get_type_hints(method)[option], None, f"{text}."))
+        sentence = "" if entry is None else entry.first_sentence.replace('"', "'") + ". "
+        text = f"({_listed(names)} only) {sentence}{_defaults(option, names)}"
+        options.append(_option(option, get_type_hints(method)[option], None, text))
     return options
+
+
+def _defaults(option: str, names: list[str]) -> str:
+    """Return what an option of some solvers is if it is not given."""
+    owners: dict[Any, list[str]] = {}
+    for name in names:
+        owners.setdefault(getattr(SOLVERS[name](), option), []).append(name)
+    if len(owners) == 1:
+        return f"By default {next(iter(owners))}."
+    return "By default " + ", ".join(f"{value} ({_listed(which)})" for value, which in owners.items()) + "."
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _chosen_solver(name: str, options: Mapping[str, Any]) -> Any:

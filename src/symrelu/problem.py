@@ -15,7 +15,14 @@ from scipy import sparse
 from symrelu.distances import advice_on_distances
 from symrelu.graphs.adapters import aligned_mask, as_similarity
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.operators import BACKENDS, Operator, as_operator, chosen_backend, operator_class
+from symrelu.operators import (
+    BACKENDS,
+    Operator,
+    as_operator,
+    chosen_backend,
+    operator_class,
+    unknown_entries,
+)
 from symrelu.validation import (
     as_array,
     check_choice,
@@ -49,6 +56,8 @@ class Problem:
         True where M is unknown.
     diagonal : {"fit", "ignore"}
         Whether the diagonal is data or unknown.
+    labels : ndarray of object of shape (n,), or None
+        Names of the items, where M came with some: further masks are aligned by them.
 
     Examples
     --------
@@ -66,15 +75,16 @@ class Problem:
     M: Any
     mask: Any | None
     diagonal: str
+    labels: np.ndarray | None
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise TypeError("A Problem is made by Problem.of(M, mask, diagonal), which checks M: pass it the same.")
 
     @classmethod
-    def _trusted(cls, M: Any, mask: Any | None, diagonal: str) -> Problem:
+    def _trusted(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
         """Return a Problem of what has been checked."""
         problem = object.__new__(cls)
-        vars(problem).update(M=M, mask=mask, diagonal=diagonal)
+        vars(problem).update(M=M, mask=mask, diagonal=diagonal, labels=labels)
         return problem
 
     @classmethod
@@ -115,7 +125,7 @@ class Problem:
         else:
             matrix, labels = as_similarity(M)
             observed = check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name)
-            problem = cls._trusted(*observed, diagonal)
+            problem = cls._trusted(*observed, diagonal, labels)
             vars(problem)["_given_diagonal"] = given_diagonal(matrix)
         advice = problem.advice_on_distances(name) if fitted else None
         if advice is not None:
@@ -198,11 +208,7 @@ class Problem:
     @cached_property
     def unknown(self) -> Any | None:
         """The mask and the ignored diagonal as a csr_array of bool, None where everything is known."""
-        ignored = sparse.eye_array(self.n, dtype=bool, format="csr") if self.diagonal == "ignore" else None
-        if self.mask is None:
-            return ignored
-        unknown = sparse.csr_array(self.mask, dtype=bool)
-        return unknown if ignored is None else sparse.csr_array(unknown + ignored, dtype=bool)
+        return unknown_entries(self.n, self.diagonal, self.mask)
 
     @property
     def observed_zeros(self) -> int:
@@ -246,7 +252,7 @@ class Problem:
 
         Parameters
         ----------
-        mask_or_i : sparse or dense bool matrix of shape (n, n), or array-like of int
+        mask_or_i : sparse or dense bool matrix of shape (n, n), DataFrame, or array-like of int
             True where an entry is to be hidden; or the first items of pairs.
         j : array-like of int, optional
             The second items of the pairs, which are hidden in both directions.
@@ -258,12 +264,12 @@ class Problem:
         if mask_or_i is None:
             raise TypeError("hide takes a boolean matrix, or the items i and j of pairs, got None.")
         if j is None:
-            further = sparse.csr_array(check_mask(mask_or_i, self.n))
+            further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
         else:
             further = self._mask_of(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
         mask = further if self.mask is None else further + sparse.csr_array(self.mask)
         mask = sparse.csr_array(mask, dtype=bool)
-        return self._trusted(hidden(self.M, mask), mask, self.diagonal)
+        return self._trusted(hidden(self.M, mask), mask, self.diagonal, self.labels)
 
     def _mask_of(self, i: np.ndarray, j: np.ndarray) -> Any:
         """Return pairs in both directions as a csr_array of bool."""
@@ -286,7 +292,7 @@ class Problem:
         -------
         problem : Problem
         """
-        return self._trusted(divided(self.scaled, d), self.mask, self.diagonal)
+        return self._trusted(divided(self.scaled, d), self.mask, self.diagonal, self.labels)
 
     def operator(
         self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, backend: str = "auto"
@@ -359,7 +365,7 @@ def read_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
     mask : csr_array or ndarray of bool of shape (n, n)
     """
     if isinstance(M, Problem):
-        return hidden_part(M.M, mask, M.unknown)
+        return hidden_part(M.M, aligned_mask(mask, M.labels), M.unknown)
     matrix, labels = as_similarity(M)
     return check_hidden(matrix, aligned_mask(mask, labels))
 

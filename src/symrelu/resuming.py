@@ -159,8 +159,12 @@ def _on_host(op: Operator, value: Any) -> Any:
 
 
 def _on_device(op: Operator, value: Any) -> Any:
-    """Return an array of the type of the factors as one of the operator, all else as it is."""
-    return op.asarray(value) if isinstance(value, np.ndarray) and value.dtype == op.dtype else value
+    """Return a host array as one of the operator, all else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype == op.dtype:
+        return op.asarray(value)
+    return op.xp.asarray(value, device=op.signature.device)
 
 
 def check_state(kind: type[State], values: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from symrelu.decompose import decompose
+from symrelu.kernels.threads import single_threaded_blas
 from symrelu.plots import shown_axes
 from symrelu.problem import Problem
 from symrelu.settings import (
@@ -384,7 +385,7 @@ class _Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A matrix and what is hidden of it. All settings that this process tries share one packing."""
+    """A matrix and what is hidden of it. Settings that are tried in one process share its packing."""
 
     problem: Problem
     split: _Split
@@ -461,8 +462,9 @@ def _judge(trial: _Trial, setting: dict[str, Any], scoring: str) -> tuple[float,
     solution = decompose(trial.hidden, random_state=split.seed, **setting)
     if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for all fits, not for this one
         raise KeyboardInterrupt
-    X = solution.score_pairs(split.i, split.j).astype(np.float64)
-    return _SCORINGS[scoring](X, split), solution.converged
+    with single_threaded_blas():  # the same digits on any number of threads
+        X = solution.score_pairs(split.i, split.j).astype(np.float64)
+        return _SCORINGS[scoring](X, split), solution.converged
 
 
 def _error(X: np.ndarray, split: _Split) -> float:

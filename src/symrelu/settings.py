@@ -108,7 +108,7 @@ def check_auto(n_negative: str) -> str:
 class Model:
     """What is fitted.
 
-    Rank and number of negative columns are bounded by the size of M: :meth:`for_size` judges them.
+    Rank and number of negative columns are also bounded by the size of M: :meth:`for_size` looks at that.
     """
 
     rank: int = setting(
@@ -145,8 +145,11 @@ class Model:
     )
 
     def __post_init__(self) -> None:
+        check_integer("rank", self.rank, 1, note=" (and at most the size of M)")
         if isinstance(self.n_negative, str):
             check_auto(self.n_negative)
+        else:
+            check_integer("n_negative", self.n_negative, 0, note=" or 'auto'")
         check_choice("diagonal", self.diagonal, DIAGONALS)
         _normalise(
             self, zero_weight=check_zero_weight(self.zero_weight), alpha=check_number("alpha", self.alpha)
@@ -240,11 +243,13 @@ class Limits:
     )
 
     def __post_init__(self) -> None:
-        for name in ("tol", "gtol", "ftol"):
-            check_number(name, getattr(self, name))
-        check_integer("max_iter", self.max_iter, 1)
+        checked: dict[str, Any] = {
+            name: check_number(name, getattr(self, name)) for name in ("tol", "gtol", "ftol")
+        }
+        checked["max_iter"] = check_integer("max_iter", self.max_iter, 1)
         if self.max_time is not None:
-            check_number("max_time", self.max_time, low_included=False)
+            checked["max_time"] = check_number("max_time", self.max_time, low_included=False)
+        _normalise(self, **checked)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from symrelu.validation import check_choice, check_integer, check_number
 
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
+
+_OF_SOME_MODELS = ("transform", "score", "canonicalize", "V")
 
 
 class Status(enum.Enum):
@@ -296,19 +298,31 @@ class Solution:
     def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
         return self.model.top_k(nodes, k, exclude=exclude)
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what only some models have, or raise a sentence where this one does not have it."""
-        if name.startswith("_") or name == "model":  # asked for by copy and pickle before there is a model
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if not hasattr(self.model, name):
-            raise AttributeError(
-                f"This solution is of the model {type(self.model).__name__} ({self.model.formula}), "
-                f"which has no {name}."
-            )
-        return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
+    if TYPE_CHECKING:  # what only some models have
+
+        def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray: ...
+
+        def score(self, M_new: Any, mask: Any | None = None) -> float: ...
+
+        def canonicalize(self) -> Solution: ...
+
+        @property
+        def V(self) -> np.ndarray: ...
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return what only some models have, or raise a sentence where this one does not have it."""
+            if name not in _OF_SOME_MODELS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if not hasattr(self.model, name):
+                raise AttributeError(
+                    f"This solution is of the model {type(self.model).__name__} ({self.model.formula}), "
+                    f"which has no {name}."
+                )
+            return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
 
     def __dir__(self) -> Iterable[str]:
-        return {*super().__dir__(), *(name for name in dir(self.model) if not name.startswith("_"))}
+        return {*super().__dir__(), *(name for name in _OF_SOME_MODELS if hasattr(self.model, name))}
 
     def __repr__(self) -> str:
         return (
@@ -387,8 +401,9 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> Solution:
     header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
     of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
     solution = Solution(model=_model(arrays, **of_model), history=history_of(arrays), **header)
+    kept = {"alpha": solution.alpha, "zero_weight": solution.zero_weight, "relu": solution.model.relu}
     for name, value in of_model.items():
-        if getattr(solution, name) != value:
+        if kept[name] != value:
             raise ValueError(f"{name} = {value} does not go with the model {type(solution.model).__name__}")
     if not np.array_equal(solution.signature, arrays["signature"]):
         raise ValueError("signature must be all ones next to two factors")

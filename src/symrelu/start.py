@@ -190,9 +190,9 @@ _MAKERS = {
 _REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
 
 
-def check_start_offered(op: Operator, init: Any, n_negative: Any = 0) -> None:
-    """Raise unless an operator offers what a start, or a number of negative columns to be found, asks of it."""
+def check_start_offered(kind: type[Operator], init: Any, n_negative: Any = 0) -> None:
+    """Raise unless a kind of operator offers what a start, or a search for negative columns, asks of it."""
     requires = _REQUIRES.get(init, ()) if isinstance(init, str) else ()
-    check_offers(f"init={init!r}", requires, op, "Pass init='random', 'uniform' or 'spectral'.")
+    check_offers(f"init={init!r}", requires, kind, "Pass init='random', 'uniform' or 'spectral'.")
     if n_negative == "auto":
-        check_offers("n_negative='auto'", _REQUIRES["imputed"], op, "Pass a number.")
+        check_offers("n_negative='auto'", _REQUIRES["imputed"], kind, "Pass a number.")

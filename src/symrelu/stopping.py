@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from symrelu.operators.base import Operator
-from symrelu.settings import Limits
 from symrelu.solution import Record, Status
 from symrelu.solvers.base import State, confirmed, square_norm
+
+if TYPE_CHECKING:
+    from symrelu.settings import Limits
 
 # The plateau test looks at the spread of the objective over so many iterations. A spread, not a fall: the
 # objective of an accelerated method may rise for a while before it falls further.

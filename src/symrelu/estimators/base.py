@@ -17,7 +17,7 @@ from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.problem import Problem
-from symrelu.settings import TABLE, Limits, Run, pick
+from symrelu.settings import TABLE, Limits, Model, Run, Start, pick
 from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
@@ -64,6 +64,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
         """Return the similarity matrix that X is, or that is made of it, with what is unknown of it."""
+        self._check_settings(self._settings())
         check_choice("affinity", self.affinity, self._affinities)
         check_choice("diagonal", diagonal, ("fit", "ignore"))
         for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
@@ -170,7 +171,9 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        """Raise for settings that would only be refused after a choice of the rank, or by nobody."""
+        """Raise before any work for settings that the fit would refuse, or nobody."""
+        Model(rank=1, **pick(Model, settings))
+        Start(**pick(Start, settings))
         Limits(**pick(Limits, settings))
         how = Run(**pick(Run, settings))
         if check_integer("n_init", self.n_init, 1) > 1:
@@ -188,7 +191,6 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
         X is what ``fit`` got, for the callbacks.
         """
-        self._check_settings(settings)
         n_init = self.n_init
         if self.warm_start and hasattr(self, "embedding_"):
             settings["init"], n_init = self._continued(problem.n, rank), 1

@@ -13,7 +13,7 @@ from symrelu.checkpoint import as_checkpoint, saved_rank
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
-from symrelu.fitted import FittedModel
+from symrelu.fitted import SymmetricReLU
 from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
 from symrelu.problem import Problem
 from symrelu.selection import GRID, SETTINGS, select_rank
@@ -210,7 +210,7 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         embedding : ndarray of shape (n_new, n_components)
         """
         M_new, unknown, same = self._new_rows(X, mask)
-        embedding = self.solution_.transform(M_new, unknown)
+        embedding = self._model.transform_checked(M_new, unknown)
         embedding[same >= 0] = self.embedding_[same[same >= 0]]
         return embedding
 
@@ -237,7 +237,7 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         """
         del y
         M_new, unknown, _ = self._new_rows(X, mask)
-        return self.solution_.score(M_new, unknown)
+        return self._model.score_checked(M_new, unknown)
 
     def canonicalize(self) -> SymReLU:
         """Turn the embedding into the one that depends on X alone, so that runs can be compared.
@@ -259,7 +259,6 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         if not isinstance(self.n_components, str):
             return check_integer("n_components", self.n_components, 1, problem.n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
-        self._check_settings(settings)  # before the work of a choice
         if self.warm_start and hasattr(self, "embedding_"):
             return self._n_features_out
         saved = saved_rank(as_checkpoint(self.checkpoint))
@@ -298,11 +297,11 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         if mask is not None:
             raise ValueError("mask is of similarities: it needs affinity='precomputed'.")
         M_new, same = self._graph.rows(matrix)
-        if self.diagonal == "fit":
-            return M_new, None, same
-        known = np.flatnonzero(same >= 0)  # of these items the own entry was unknown
-        unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
-        return M_new, unknown, same
+        unknown = None
+        if self.diagonal == "ignore":
+            known = np.flatnonzero(same >= 0)  # of these items the own entry was unknown
+            unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
+        return *check_rows(M_new, len(self.embedding_), unknown), same
 
     def _mask_in_order(self, mask: Any, X: Any) -> Any:
         """Return a frame of unknown similarities as an array with the rows of X and the fitted columns."""
@@ -325,8 +324,9 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         return frame.loc[:, names]
 
     @property
-    def _model(self) -> FittedModel:
+    def _model(self) -> SymmetricReLU:
         check_is_fitted(self)
+        assert isinstance(self.solution_.model, SymmetricReLU)
         return self.solution_.model
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -298,7 +298,20 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
     @property
     def _model(self) -> SymmetricReLU:
         check_is_fitted(self, "embedding_")
-        return SymmetricReLU(self.embedding_ * self.root_degrees_[:, None], self.signature_)
+        embedding, roots = self.embedding_, self.root_degrees_
+        held = getattr(self, "_held", None)
+        if held is None or held.embedding is not embedding or held.roots is not roots:
+            model = SymmetricReLU(embedding * roots[:, None], self.signature_)
+            held = self._held = _Held(embedding, roots, model)
+        return held.model
+
+
+class _Held(NamedTuple):
+    """The model that answers, and what it was made of."""
+
+    embedding: np.ndarray
+    roots: np.ndarray
+    model: SymmetricReLU
 
 
 def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:

@@ -11,7 +11,7 @@ from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ReluFit, aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
-from symrelu.loop import Limits
+from symrelu.settings import Limits
 from symrelu.solvers import AAPB
 
 REPRODUCING = replace(aapb(paper.STEP), name=f"step {paper.STEP:g}, normal start, alpha 0")

@@ -22,8 +22,9 @@ from symrelu.experiments.environment import describe_environment
 from symrelu.experiments.methods import Method
 from symrelu.files import make_folder, write_aside
 from symrelu.kernels.threads import allowed_threads
-from symrelu.loop import Callback, Limits
+from symrelu.loop import Callback
 from symrelu.loop import Progress as FitProgress
+from symrelu.settings import Limits
 from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Protocol
 
 from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
 from symrelu.decompose import decompose
-from symrelu.loop import Callback, Limits
+from symrelu.loop import Callback
 from symrelu.metrics import held_out_error, random_mask
+from symrelu.settings import Limits
 from symrelu.solution import Solution
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 

@@ -12,7 +12,7 @@ from symrelu.experiments.experiment import Experiment, Figure, Results, results_
 from symrelu.experiments.figures import MethodCurve, draw_methods
 from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
 from symrelu.experiments.tables import Entry, Table, fixed
-from symrelu.loop import Limits
+from symrelu.settings import Limits
 
 LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=paper.REAL_MAX_ITER)
 BOUND = EigenvalueBound()

@@ -12,8 +12,8 @@ from symrelu.experiments.cells import Cell
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ModelFit
 from symrelu.experiments.tables import Entry, Table, fixed
-from symrelu.loop import Limits
 from symrelu.metrics import parameters_per_pair
+from symrelu.settings import Limits
 
 HELD_OUT = 0.1
 LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=200)

@@ -14,7 +14,7 @@ from symrelu.experiments.experiment import Experiment, Figure, Results, results_
 from symrelu.experiments.figures import columns_of, draw_momenta
 from symrelu.experiments.methods import OURS, ReluFit, aapb
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
-from symrelu.loop import Limits
+from symrelu.settings import Limits
 
 Column = tuple[int, int, float, int]
 

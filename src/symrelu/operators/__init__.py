@@ -22,6 +22,7 @@ __all__ = [
     "as_operator",
     "chosen_backend",
     "operator_class",
+    "unknown_entries",
 ]
 
 # Name -> module and class, which is loaded when it is asked for: some need a library that may be missing.
@@ -97,15 +98,26 @@ def as_operator(
     operator : Operator
     """
     backend = chosen_backend(backend, M)
-    unknown = _unknown(M.shape[0], diagonal, mask)
+    unknown = unknown_entries(M.shape[0], diagonal, mask)
     made: Operator = operator_class(backend).of(
         M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight
     )
     return made
 
 
-def _unknown(n: int, diagonal: str, mask: Any | None) -> Any | None:
-    """Return the unknown entries as a csr_array of bool, or None where everything is observed."""
+def unknown_entries(n: int, diagonal: str, mask: Any | None) -> Any | None:
+    """Return the unknown entries as a csr_array of bool, or None where everything is observed.
+
+    Parameters
+    ----------
+    n : int
+    diagonal : {"fit", "ignore"}
+    mask : csr_array of bool, ndarray of bool, or None
+
+    Returns
+    -------
+    unknown : csr_array of bool of shape (n, n), or None
+    """
     ignored = eye_array(n, dtype=bool, format="csr") if diagonal == "ignore" else None
     if mask is None:
         return ignored

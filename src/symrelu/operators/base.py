@@ -82,6 +82,7 @@ class Operator(ABC):
     """
 
     xp: Any
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("n_positive", "imputed_matmul", "solve_rows")
     holds_all_pairs: ClassVar[bool] = False  # n x n numbers, even where M is sparse
 
     def __init__(
@@ -124,9 +125,12 @@ class Operator(ABC):
         """Distance from 1 to the next number of ``dtype``."""
         return float(np.finfo(self.dtype).eps)
 
-    def offers(self, name: str) -> bool:
-        """Return whether this representation has what only some have."""
-        return getattr(type(self), name, None) is not getattr(Operator, name, None)
+    @classmethod
+    def offers(cls, name: str) -> bool:
+        """Return whether this representation has something; of what is optional, only some define it."""
+        if name in cls.OPTIONAL:
+            return getattr(cls, name) is not getattr(Operator, name)
+        return hasattr(cls, name)
 
     @abstractmethod
     def matmul(self, V: Any) -> Any:

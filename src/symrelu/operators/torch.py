@@ -208,7 +208,7 @@ class _SparseRows(_Rows):
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()
         self._M = _coordinates(M, M.data, device)
-        self._support = _coordinates(M, np.ones_like(M.data), device)
+        self._support = _sparse(self._M.indices(), np.ones_like(M.data), M.shape, device)
         self._hidden = _coordinates(unknown, np.ones(unknown.nnz, M.dtype), device)
         self._indptr, self._hidden_indptr = M.indptr.astype(np.int64), unknown.indptr.astype(np.int64)
 
@@ -343,8 +343,12 @@ def _factorised(systems: Any) -> Any:
 def _coordinates(pattern: Any, values: np.ndarray, device: Any) -> Any:
     """Return the sparse tensor with these values where a canonical csr_array has entries."""
     places = _tensor(np.stack(pattern.tocoo().coords).astype(np.int64), device)
+    return _sparse(places, values, pattern.shape, device)
+
+
+def _sparse(places: Any, values: np.ndarray, shape: tuple[int, int], device: Any) -> Any:
     with torch.sparse.check_sparse_tensor_invariants(True):  # some releases warn if the choice is left to them
-        return torch.sparse_coo_tensor(places, _tensor(values, device), pattern.shape, is_coalesced=True)
+        return torch.sparse_coo_tensor(places, _tensor(values, device), shape, is_coalesced=True)
 
 
 def _tensor(array: np.ndarray, device: Any) -> Any:

@@ -67,7 +67,7 @@ class AAPB:
         "adaptive" takes as long a step as the inequality behind the theory allows, tested after each step:
         nothing has to be known, and nothing runs away.
     momentum : float, default=1.0
-        The paper's beta, in [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
+        In [0, 1]: step k extrapolates by ``momentum * (k - 1) / (k + 2)``. The paper's beta.
     safeguard : bool, default=False
         Shrink the extrapolation until the condition of the paper's convergence theorem holds. The price:
         a pass twice as wide (it counts as two evaluations) and less momentum, so more steps.

@@ -52,13 +52,13 @@ class Solver(Protocol):
         """Move once and evaluate at the new factor."""
 
 
-def check_offers(owner: str, requires: Any, op: Operator, instead: str) -> None:
-    """Raise unless an operator offers what a solver or a start requires."""
+def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
+    """Raise unless a kind of operator offers what a solver or a start requires."""
     requires = (requires,) if isinstance(requires, str) else requires or ()
-    missing = sorted(name for name in requires if not op.offers(name))
+    missing = sorted(name for name in requires if not kind.offers(name))
     if missing:
         raise TypeError(
-            f"{owner} needs {' and '.join(missing)} of the matrix, which {type(op).__name__} does not offer. "
+            f"{owner} needs {' and '.join(missing)} of the matrix, which {kind.__name__} does not offer. "
             f"{instead}"
         )
 
