@@ -14,6 +14,7 @@ from symrelu.datasets import load_digits_graph
 from symrelu.decompose import decompose
 from symrelu.loop import Callback
 from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices, save_figure
+from symrelu.problem import Problem
 from symrelu.solution import Solution
 
 RANK = 20
@@ -21,10 +22,11 @@ ITERATIONS = 100
 HELD_OUT = 0.1
 BINS = 150
 
-MODELS: dict[str, dict[str, Any]] = {
-    "max(0, U Uᵀ), the paper's model": {},
-    "one negative column, no diagonal": {"n_negative": 1, "diagonal": "ignore"},
-    "the same, shrunk (alpha = 0.05)": {"n_negative": 1, "diagonal": "ignore", "alpha": 0.05},
+# Name -> whether the diagonal is data, and the model.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "max(0, U Uᵀ), the paper's model": ("fit", {}),
+    "one negative column, no diagonal": ("ignore", {"n_negative": 1}),
+    "the same, shrunk (alpha = 0.05)": ("ignore", {"n_negative": 1, "alpha": 0.05}),
 }
 
 
@@ -59,25 +61,28 @@ def run_demo(callback: Callback | None = None) -> Demo:
     M, labels = load_digits_graph()
     mask = metrics.random_mask(M.shape[0], HELD_OUT, random_state=0)
     seen = sparse.csr_array(M - M.multiply(mask))
-    eigen, eigen_of_seen = truncated_eigen(M, RANK), truncated_eigen(seen, RANK)
+    problems = {diagonal: Problem.of(M, diagonal=diagonal) for diagonal in ("fit", "ignore")}
+    whole = problems["fit"]
+    eigen, eigen_of_seen = truncated_eigen(whole, RANK), truncated_eigen(seen, RANK)
     rows = [
         Row(
             "truncated eigendecomposition",
-            metrics.relative_error(M, eigen.U, eigen.signature),
-            metrics.held_out_error(M, eigen_of_seen.U, eigen_of_seen.signature, mask=mask),
+            metrics.relative_error(whole, eigen.U, eigen.signature),
+            metrics.held_out_error(whole, eigen_of_seen.U, eigen_of_seen.signature, mask=mask),
         )
     ]
     solutions = {}
-    for name, model in MODELS.items():
-        solutions[name] = _fit(M, callback, **model)
-        partial = _fit(M, callback, mask=mask, **model)
-        held_out = metrics.held_out_error(M, partial.U, partial.signature, mask=mask)
+    for name, (diagonal, model) in MODELS.items():
+        problem = problems[diagonal]
+        solutions[name] = _fit(problem, callback, **model)
+        partial = _fit(problem.hide(mask), callback, **model)
+        held_out = metrics.held_out_error(whole, partial.U, partial.signature, mask=mask)
         rows.append(Row(name, solutions[name].relative_error, held_out))
     return Demo(M, labels, solutions, rows)
 
 
-def _fit(M: Any, callback: Callback | None, **model: Any) -> Solution:
-    return decompose(M, RANK, max_iter=ITERATIONS, random_state=0, callback=callback, **model)
+def _fit(problem: Problem, callback: Callback | None, **model: Any) -> Solution:
+    return decompose(problem, RANK, max_iter=ITERATIONS, random_state=0, callback=callback, **model)
 
 
 def draw_demo(demo: Demo, path: Path) -> None:
