@@ -616,7 +616,7 @@ def test_bad_settings_of_three_block(settings, error, message):
 
 
 def test_three_block_refuses_what_does_not_fit_into_memory(monkeypatch):
-    monkeypatch.setattr(validation, "available_memory", lambda: 60 * 60 * 8 * 9)
+    monkeypatch.setattr(validation.formats, "available_memory", lambda: 60 * 60 * 8 * 9)
     for kind in (np.asarray, sparse.csr_array):
         with pytest.raises(MemoryError, match="3B-NMD holds about 10 dense 60 x 60 matrices"):
             three_block_nmd(kind(graph()), 2)

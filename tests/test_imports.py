@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ ALLOWED = {
     "operators": {"operators", "kernels"},
     "solvers": {"solvers", "operators.base"},
     "files": {"batches"},
-    "validation": {"batches", "kernels"},
+    "validation": {"batches", "kernels", "validation"},
     "canonical": set(),
     "docstrings": set(),
     "batches": set(),
@@ -149,6 +150,17 @@ def test_layers(path):
     for name in modules | packages:
         allowed = ALLOWED[layer]
         assert name in allowed or name.split(".")[0] in allowed, f"{layer} must not import symrelu.{name}"
+
+
+@pytest.mark.parametrize("package", ["graphs", "validation"])
+def test_parts_of_a_package_import_one_another_in_no_circle(package):
+    parts = {path.stem: path for path in (ROOT / package).glob("*.py")}
+    prefix = f"symrelu.{package}."
+    needs = {
+        part: {name.removeprefix(prefix) for name in imports(path) if name.startswith(prefix)} & set(parts)
+        for part, path in parts.items()
+    }
+    TopologicalSorter(needs).prepare()
 
 
 def test_every_layer_is_listed():

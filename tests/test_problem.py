@@ -47,7 +47,7 @@ class Counts:
 
     def __init__(self, monkeypatch):
         self.checks = self.packings = self.graphs = 0
-        self._spy(monkeypatch, validation, "_check_symmetric", "checks")
+        self._spy(monkeypatch, validation.matrices, "_check_symmetric", "checks")
         self._spy(monkeypatch, DenseOperator, "__init__", "packings")
         self._spy(monkeypatch, SparseOperator, "__init__", "packings")
         self._spy(monkeypatch, adapters, "from_networkx", "graphs")
@@ -445,7 +445,7 @@ def test_what_a_problem_does_not_know_is_not_held_out():
 
 
 def test_memory_is_asked_for_before_a_sparse_matrix_becomes_dense(monkeypatch):
-    monkeypatch.setattr(validation, "available_memory", lambda: 1000)
+    monkeypatch.setattr(validation.formats, "available_memory", lambda: 1000)
     problem = Problem.of(SPARSE)
     problem.operator([1.0])
     for backend in ("dense", "reference"):

@@ -24,6 +24,7 @@ from symrelu import (
     select_rank,
     validation,
 )
+from symrelu.batches import available_memory
 from symrelu.distances import looks_like_distances
 from symrelu.graphs import self_tuning_graph
 from symrelu.problem import Problem
@@ -260,12 +261,12 @@ def test_dense_backend_of_a_large_sparse_matrix_is_refused(backend, no_work):
 
 @pytest.mark.parametrize("memory", [None, 10**18])
 def test_memory_check_lets_through_what_fits(monkeypatch, memory):
-    monkeypatch.setattr(validation, "available_memory", lambda: memory)
+    monkeypatch.setattr(validation.formats, "available_memory", lambda: memory)
     assert_array_equal(check_similarity(GOOD.astype(int)), GOOD.astype(int))
 
 
 def test_available_memory_is_plausible():
-    assert 10**7 < validation.available_memory() < 10**14
+    assert 10**7 < available_memory() < 10**14
 
 
 def _reference(M, U):

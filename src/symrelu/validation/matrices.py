@@ -1,0 +1,255 @@
+"""Judges matrices: M, its mask, and the rows of new items.
+
+The order is the same for all: the format, the mask, unknown entries out, then values and symmetry. It is apart
+because here the other parts come together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.kernels.tiles import TILE
+from symrelu.validation.entries import (
+    NOTHING_OBSERVED,
+    NOTHING_TO_FIT,
+    NothingObserved,
+    any_nonzero,
+    within,
+    without,
+)
+from symrelu.validation.formats import check_square, to_boolean, to_floats, without_stored_zeros
+from symrelu.validation.parameters import check_choice
+
+# Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
+_SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
+
+
+def check_similarity(M: Any, name: str = "M") -> Any:
+    """Return M as a canonical csr_array or a C-contiguous ndarray, in float32 or float64.
+
+    Integers and booleans become float64. Asymmetry at the level of rounding is averaged away. Nothing
+    that was passed in is changed; a dense array that is fine already is returned as it is.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Nonnegative, symmetric, finite, with at least one positive entry.
+    name : str, default="M"
+        What the messages call it.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    """
+    return check_observed(M, name=name)[0]
+
+
+def check_observed(
+    M: Any, mask: Any | None = None, diagonal: str = "fit", *, name: str = "M"
+) -> tuple[Any, Any | None]:
+    """Return M as :func:`check_similarity` does, zero where it is unknown, and its checked mask.
+
+    Unknown entries are taken out before anything looks at M: they may hold any value, NaN and infinity too,
+    and no result depends on it.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n)
+        Over the observed entries nonnegative, symmetric, finite, with at least one positive entry.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry is unknown.
+    diagonal : {"fit", "ignore"}, default="fit"
+        "ignore" makes the diagonal unknown.
+    name : str, default="M"
+        What the messages call M.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n), or None
+    """
+    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    M = to_floats(M, name, check_square)
+    mask = check_mask(mask, M.shape[0])
+    observed = without(M, mask, diagonal=diagonal == "ignore")
+    _check_values(observed, name)
+    observed = _check_symmetric(observed, name)
+    if not any_nonzero(observed):
+        if any_nonzero(M):
+            raise NothingObserved(NOTHING_OBSERVED.format(name))
+        raise ValueError(NOTHING_TO_FIT.format(name))
+    return observed, mask
+
+
+def check_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
+    """Return M as :func:`check_similarity` does, zero where it is not masked, and the checked mask.
+
+    It is the opposite of :func:`check_observed`, for what judges a fit by the entries that were hidden from it.
+    """
+    M = to_floats(M, "M", check_square)
+    M, mask = hidden_part(M, mask)
+    _check_values(M, "M")
+    return _check_symmetric(M, "M"), mask
+
+
+def hidden_part(M: Any, mask: Any, unknown: Any | None = None) -> tuple[Any, Any]:
+    """Return a checked M with zeros where it is not masked, and the checked mask.
+
+    Parameters
+    ----------
+    M : csr_array or ndarray of shape (n, n)
+    mask : sparse or dense bool matrix of shape (n, n)
+        True where the entry was hidden.
+    unknown : csr_array of bool of shape (n, n), optional
+        Entries that M does not have either. They are taken out of the mask.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n)
+    """
+    if mask is None:
+        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
+    mask = check_mask(mask, M.shape[0])
+    if unknown is not None:
+        mask = without(sparse.csr_array(mask), unknown)
+    if not any_nonzero(mask):
+        known = " of those that M knows" if unknown is not None else ""
+        raise ValueError(f"mask must hide at least one entry{known}, got none.")
+    return within(M, mask), mask
+
+
+def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> tuple[Any, Any | None]:
+    """Return the similarities of new items to n fitted ones, zero where they are unknown, and their mask.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n_new, n)
+        Nonnegative and finite where it is known.
+    n : int
+        Number of fitted items.
+    mask : sparse or dense bool matrix of shape (n_new, n), optional
+        True where a similarity is unknown.
+    name : str, default="M_new"
+        What the messages call M.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n_new, n)
+        Of floats; a csr_array is canonical.
+    mask : csr_array or ndarray of bool of shape (n_new, n), or None
+    """
+
+    def check_shape(shape: tuple[int, ...], name: str) -> None:
+        if len(shape) != 2 or shape[1] != n:
+            raise ValueError(
+                f"{name} must have shape (n_new, {n}), the similarities of new items to the {n} fitted ones, "
+                f"got shape {shape}."
+            )
+
+    M = to_floats(M, name, check_shape)
+    if mask is not None:
+        mask = to_boolean(mask)
+        if mask.shape != M.shape:
+            raise ValueError(f"mask must have the shape of {name}, {M.shape}, got {mask.shape}.")
+    M = without(M, mask)
+    _check_values(M, name)
+    return M, mask
+
+
+def check_mask(mask: Any | None, n: int) -> Any | None:
+    """Return the mask of unknown entries as a csr_array or ndarray of bool, or None."""
+    if mask is None:
+        return None
+    mask = to_boolean(mask)
+    if mask.shape != (n, n):
+        raise ValueError(f"mask must have the shape of M, {(n, n)}, got {mask.shape}.")
+    one_sided = sparse.coo_array(mask != mask.T)
+    if one_sided.nnz:
+        i, j = (int(index[0]) for index in one_sided.coords)
+        raise ValueError(
+            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is unknown. "
+            "Pass mask | mask.T (or mask + mask.T if sparse)."
+        )
+    return mask
+
+
+def _check_values(M: Any, name: str) -> None:
+    put = "Put a number there, or mark it as unknown with mask=."
+    choose = "Negative values in data such as correlations: pass {0}, whichever is meant."
+    for bad, requirement, advice, sparse_advice in (
+        (
+            np.isnan,
+            "must not contain NaN",
+            "Mark what is unknown: mask=numpy.isnan({0}).",
+            "Mark what is unknown by a sparse mask= that is True there.",
+        ),
+        (np.isinf, "must be finite, without infinity", put, put),
+        (
+            np.signbit,
+            "must be nonnegative",
+            choose.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
+            choose.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
+        ),
+    ):
+        place = _first(M, bad)
+        if place is not None:
+            i, j, value = place
+            if sparse.issparse(M):
+                advice = sparse_advice
+            raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice.format(name)}")
+
+
+def _first(M: Any, bad: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of an entry for which ``bad`` holds and which is not -0.0."""
+    if sparse.issparse(M):
+        hits = np.flatnonzero(bad(M.data) & (M.data != 0))
+        if hits.size == 0:
+            return None
+        row = int(np.searchsorted(M.indptr, hits[0], side="right")) - 1
+        return row, int(M.indices[hits[0]]), float(M.data[hits[0]])
+    for start in range(0, len(M), TILE):
+        rows = M[start : start + TILE]
+        places = np.argwhere(bad(rows) & (rows != 0))
+        if places.size:
+            i, j = (int(k) for k in places[0])
+            return start + i, j, float(rows[i, j])
+    return None
+
+
+def _check_symmetric(M: Any, name: str) -> Any:
+    worst, i, j, largest = _asymmetry(M)
+    if worst == 0:
+        return M
+    if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
+        raise ValueError(
+            f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
+            f"Pass ({name} + {name}.T) / 2 if that is meant; if these are samples x features, a graph of them: "
+            f"symrelu.graphs.self_tuning_graph({name})."
+        )
+    half = M.dtype.type(0.5)
+    average = half * M + half * M.T
+    return without_stored_zeros(sparse.csr_array(average)) if sparse.issparse(M) else average
+
+
+def _asymmetry(M: Any) -> tuple[float, int, int, float]:
+    """Return the largest |M - M.T|, where it is, and the largest entry."""
+    if sparse.issparse(M):
+        difference = abs(M - M.T).tocoo()
+        if difference.nnz == 0:
+            return 0.0, 0, 0, float(M.data.max(initial=0))
+        k = int(difference.data.argmax())
+        rows, cols = difference.coords
+        return float(difference.data[k]), int(rows[k]), int(cols[k]), float(M.data.max(initial=0))
+    worst, place, largest = 0.0, (0, 0), 0.0
+    for i in range(0, len(M), TILE):
+        largest = max(largest, float(M[i : i + TILE].max()))
+        for j in range(i, len(M), TILE):
+            gap = np.abs(M[i : i + TILE, j : j + TILE] - M[j : j + TILE, i : i + TILE].T)
+            if gap.max() > worst:
+                row, col = divmod(int(gap.argmax()), gap.shape[1])
+                worst, place = float(gap[row, col]), (i + row, j + col)
+    return worst, *place, largest
