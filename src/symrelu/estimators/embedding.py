@@ -14,7 +14,9 @@ from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import SymmetricReLU
-from symrelu.graphs.adapters import aligned_mask, flags_of, from_torch, is_tensor
+from symrelu.graphs.adapters import aligned_mask
+from symrelu.graphs.tables import flags_of
+from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem
 from symrelu.selection import GRID, SETTINGS, select_rank
 from symrelu.settings import Limits, Model, Run, Start, documented

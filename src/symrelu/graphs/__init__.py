@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from symrelu.graphs.adapters import (
-    as_similarity,
-    embedding_frame,
-    from_anndata,
-    from_igraph,
-    from_networkx,
-    from_pandas,
-    from_torch,
-    write_anndata,
-)
+from symrelu.graphs.adapters import as_similarity
+from symrelu.graphs.annotated import from_anndata, write_anndata
 from symrelu.graphs.edges import Labelled, from_edges
+from symrelu.graphs.networks import from_igraph, from_networkx
 from symrelu.graphs.self_tuning import SelfTuningGraph, self_tuning_graph
+from symrelu.graphs.tables import embedding_frame, from_pandas
+from symrelu.graphs.tensors import from_torch
 
 __all__ = [
     "Labelled",

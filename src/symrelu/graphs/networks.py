@@ -1,0 +1,138 @@
+"""The graphs of networkx and igraph.
+
+No library is imported here: a graph that comes from one has brought it along.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symrelu.graphs.edges import (
+    USUAL_WEIGHT,
+    Labelled,
+    Pairs,
+    as_labels,
+    comes_from,
+    integers,
+    similarity_of,
+)
+
+
+def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
+    """Return the weighted adjacency matrix of an undirected networkx graph.
+
+    Parameters
+    ----------
+    graph : networkx.Graph or networkx.MultiGraph
+        The weights of parallel edges are added. Self loops go to the diagonal, once.
+    weight : str or None, default="weight"
+        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
+        than "weight" must be there on one edge at least.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array of float64 in the order of ``graph.nodes``, and these nodes. Isolated nodes stay.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from symrelu.graphs import from_networkx
+    >>> graph = networkx.Graph()
+    >>> graph.add_edge("ann", "bob", weight=2.5)
+    >>> graph.add_node("cid")
+    >>> matrix, labels = from_networkx(graph)
+    >>> matrix.toarray()
+    array([[0. , 2.5, 0. ],
+           [2.5, 0. , 0. ],
+           [0. , 0. , 0. ]])
+    >>> labels.tolist()
+    ['ann', 'bob', 'cid']
+    """
+    if not is_networkx(graph):
+        raise TypeError(f"graph must be a networkx graph, got {type(graph).__name__}.")
+    if graph.is_directed():
+        raise ValueError("graph must be undirected, got a directed one. Pass graph.to_undirected().")
+    weight = _check_weight_name(weight)
+    nodes = list(graph.nodes)
+    edges = list(graph.edges(data=True))
+    if weight is not None and weight != USUAL_WEIGHT and edges and not any(weight in e[2] for e in edges):
+        raise ValueError(_no_such_weight(weight, sorted({str(name) for e in edges for name in e[2]})))
+    position = {node: k for k, node in enumerate(nodes)}
+    pairs = Pairs(
+        integers(position[edge[0]] for edge in edges), integers(position[edge[1]] for edge in edges), nodes
+    )
+    weights = [1.0 if weight is None else edge[2].get(weight, 1.0) for edge in edges]
+    return Labelled(similarity_of(pairs, weights, "sum"), as_labels(nodes))
+
+
+def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
+    """Return the weighted adjacency matrix of an undirected igraph graph.
+
+    Parameters
+    ----------
+    graph : igraph.Graph
+        The weights of parallel edges are added. Self loops go to the diagonal, once.
+    weight : str or None, default="weight"
+        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
+        than "weight" must be there.
+
+    Returns
+    -------
+    labelled : Labelled
+        A csr_array of float64 in the order of the vertices, and their attribute "name" (or "_nx_name",
+        where igraph keeps the nodes of a networkx graph) if they have one. Isolated vertices stay.
+
+    Examples
+    --------
+    >>> import igraph  # doctest: +SKIP
+    >>> from symrelu.graphs import from_igraph
+    >>> matrix, labels = from_igraph(igraph.Graph.Famous("Zachary"))  # doctest: +SKIP
+    """
+    if not is_igraph(graph):
+        raise TypeError(f"graph must be an igraph graph, got {type(graph).__name__}.")
+    if graph.is_directed():
+        raise ValueError(
+            "graph must be undirected, got a directed one. "
+            'Pass graph.as_undirected(combine_edges={"weight": "max"}).'
+        )
+    weight = _check_weight_name(weight)
+    attributes = graph.es.attributes()
+    if weight not in (None, USUAL_WEIGHT, *attributes):
+        raise ValueError(_no_such_weight(weight, sorted(attributes)))
+    edges = graph.get_edgelist()
+    # igraph holds None where an edge has no value.
+    weights = (
+        [1.0 if w is None else w for w in graph.es[weight]] if weight in attributes else [1.0] * len(edges)
+    )
+    names = next((graph.vs[key] for key in ("name", "_nx_name") if key in graph.vs.attributes()), None)
+    pairs = Pairs(
+        integers(i for i, _ in edges),
+        integers(j for _, j in edges),
+        range(graph.vcount()) if names is None else names,
+    )
+    return Labelled(similarity_of(pairs, weights, "sum"), None if names is None else as_labels(names))
+
+
+def is_networkx(data: Any) -> bool:
+    """Return whether an object is a graph of networkx."""
+    return comes_from(data, "networkx", "Graph")
+
+
+def is_igraph(data: Any) -> bool:
+    """Return whether an object is a graph of igraph."""
+    # Of the class: the columns of a DataFrame are attributes of the object.
+    return all(hasattr(type(data), name) for name in ("get_edgelist", "vcount", "is_directed", "es", "vs"))
+
+
+def _check_weight_name(weight: Any) -> str | None:
+    if weight is not None and not isinstance(weight, str):
+        raise TypeError(f"weight must be the name of an edge attribute or None, got {weight!r}.")
+    return weight
+
+
+def _no_such_weight(weight: str | None, there: list[str]) -> str:
+    return (
+        f"weight={weight!r} is an attribute of no edge; edges have: {', '.join(map(repr, there)) or 'none'}. "
+        "Pass one of these, or weight=None to count each edge as 1."
+    )

@@ -1,0 +1,215 @@
+"""The tables of pandas: square ones, masks, edges, and an embedding as one.
+
+No library is imported to read them: a table that comes from pandas has brought it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, comes_from, from_edges
+
+
+def from_pandas(frame: Any) -> Labelled:
+    """Return the matrix that a square DataFrame holds.
+
+    Index and columns must hold the same labels. Where the columns have them in another order, they are
+    brought into the order of the index. A default index (0, 1, 2, ...) is no label: where only the index
+    or only the columns have labels, rows and columns are taken to be in the same order; where neither has,
+    there are no labels.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame of shape (n, n)
+        Of numbers. If all columns are sparse, with the fill value 0, the matrix is sparse.
+
+    Returns
+    -------
+    labelled : Labelled
+        The matrix, float32 where all columns are, and the labels of the rows.
+
+    See Also
+    --------
+    from_edges : For a table with a row for each edge.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from symrelu.graphs import from_pandas
+    >>> matrix, labels = from_pandas(pd.DataFrame([[1, 5], [2, 1]], index=["a", "b"], columns=["b", "a"]))
+    >>> matrix
+    array([[5, 1],
+           [1, 2]])
+    >>> labels
+    array(['a', 'b'], dtype=object)
+    """
+    if not is_frame(frame):
+        raise TypeError(f"frame must be a pandas DataFrame, got {type(frame).__name__}.")
+    if frame.shape[0] != frame.shape[1]:
+        raise ValueError(
+            f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
+            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a row "
+            "for each edge, call symrelu.graphs.from_edges(frame)."
+        )
+    order, labels = _row_labels(frame)
+    matrix = _frame_values(frame)
+    return Labelled(matrix if order is None else matrix[:, order], labels)
+
+
+def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: str = "symrelu") -> Any:
+    """Return an embedding as a DataFrame with the labels as its index.
+
+    Parameters
+    ----------
+    embedding : array-like of shape (n, n_components)
+        Such as ``Solution.U``.
+    labels : iterable of length n, or None
+        Such as ``Labelled.labels``. None leaves the index at 0, 1, 2, ...
+    prefix : str, default="symrelu"
+        The columns are called prefix0, prefix1, ..., as scikit-learn's ``set_output`` calls them.
+
+    Returns
+    -------
+    frame : pandas.DataFrame of shape (n, n_components)
+
+    Examples
+    --------
+    >>> from symrelu.graphs import embedding_frame
+    >>> embedding_frame([[0.5, 1.0], [2.0, 0.0]], ["ann", "bob"])
+         symrelu0  symrelu1
+    ann       0.5       1.0
+    bob       2.0       0.0
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise ImportError("embedding_frame needs pandas: pip install pandas.") from error
+    embedding = check_embedding(embedding)
+    index = None
+    if labels is not None:
+        # A label that is a tuple is one label, not a row of a table of them.
+        index = pandas.Index(list(labels), tupleize_cols=False)
+        if len(index) != len(embedding):
+            raise ValueError(
+                f"labels must name each of the {len(embedding)} rows of the embedding, got {len(index)}."
+            )
+    return pandas.DataFrame(embedding, index, [f"{prefix}{k}" for k in range(embedding.shape[1])])
+
+
+def is_frame(data: Any) -> bool:
+    """Return whether an object is a DataFrame of pandas."""
+    return comes_from(data, "pandas", "DataFrame")
+
+
+def from_edge_table(table: Any, weight: str | None) -> Labelled:
+    """Return the matrix of a table of edges, which must have no other columns."""
+    further = [column for column in table.columns if column not in ("source", "target", USUAL_WEIGHT, weight)]
+    if further:
+        raise ValueError(
+            'A table with the columns "source" and "target" is read as a list of edges, but this one also has '
+            f"{further}. Pass symrelu.graphs.from_edges(frame) if its rows are edges, or rename the columns."
+        )
+    return from_edges(table, weight=weight)
+
+
+def aligned_flags(mask: Any, labels: np.ndarray | None) -> np.ndarray:
+    """Return a mask that is a DataFrame as an array, in the order of a matrix with these labels."""
+    own = _row_labels(mask)[1]
+    if labels is None and own is not None and set(own) == set(range(len(own))):
+        labels = np.arange(len(own)).astype(object)  # items without names are counted
+    if labels is not None and own is not None:
+        rows, columns = (_order_of(axis, labels) for axis in (mask.index, mask.columns))
+        return flags_of(mask)[np.ix_(rows, columns)]
+    if own is not None and not mask.index.equals(mask.columns):
+        raise ValueError(
+            "mask has its rows and columns in different orders, and the matrix has no names to tell which is "
+            "meant. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of the matrix."
+        )
+    return flags_of(mask)
+
+
+def flags_of(mask: Any) -> np.ndarray:
+    """Return the values of a DataFrame of bools; any other stay what they are, to be refused."""
+    boolean = all(dtype.kind == "b" for dtype in mask.dtypes)
+    if boolean and mask.isna().any(axis=None):
+        raise ValueError("mask must be True or False everywhere, got a missing value. Pass mask.fillna(True).")
+    return np.asarray(mask.to_numpy(dtype=bool) if boolean else mask.to_numpy())
+
+
+def counts_from_zero(index: Any) -> bool:
+    """Return whether an index just counts from 0."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def check_embedding(embedding: Any) -> np.ndarray:
+    """Return an embedding as an array, which must have two dimensions."""
+    array = np.asarray(embedding)
+    if array.ndim != 2:
+        raise ValueError(f"embedding must have shape (n, n_components), got {array.shape}.")
+    return array
+
+
+def _order_of(axis: Any, labels: np.ndarray) -> np.ndarray:
+    """Return where the labels are along an axis of a mask, which must hold them all."""
+    if counts_from_zero(axis):
+        return np.arange(len(axis))
+    order = axis.get_indexer(labels) if axis.is_unique else np.array([-1])
+    if len(axis) != len(labels) or (order < 0).any():
+        strange = sorted(map(repr, set(axis) ^ set(labels)))
+        raise ValueError(
+            "mask must have the names of the matrix, each once; they differ, "
+            f"for example in {strange[0] if strange else 'one that is there twice'}. "
+            "Pass mask.to_numpy() if it is in the same order."
+        )
+    return np.asarray(order)
+
+
+def _row_labels(frame: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return the order that the columns need, and the labels of the rows; None where there is none."""
+    index, columns = frame.index, frame.columns
+    if index.equals(columns):
+        return None, None if counts_from_zero(index) else index.to_numpy(dtype=object)
+    if columns.is_unique and index.is_unique:
+        order = columns.get_indexer(index)
+        if (order >= 0).all():
+            return order, index.to_numpy(dtype=object)
+    for named, other in ((index, columns), (columns, index)):
+        if counts_from_zero(other):
+            return None, named.to_numpy(dtype=object)
+    raise ValueError(
+        "The index and the columns of frame must hold the same labels, each once, but "
+        f"{_difference(index, columns)}. "
+        "Pass frame.set_axis(frame.index, axis=1) if both are in the same order."
+    )
+
+
+def _difference(index: Any, columns: Any) -> str:
+    """Return why two sets of labels of the same length are not the same."""
+    for name, labels in (("index", index), ("columns", columns)):
+        if not labels.is_unique:
+            return f"{labels[labels.duplicated()].tolist()[0]!r} is in the {name} twice"
+    return f"{index[columns.get_indexer(index) < 0].tolist()[0]!r} is in the index and not in the columns"
+
+
+def _frame_values(frame: Any) -> Any:
+    """Return the values of a DataFrame: a csr_array if all columns are sparse, or else an ndarray."""
+    for name, dtype in frame.dtypes.items():
+        if dtype.kind not in "biufc":
+            raise TypeError(f"frame must hold numbers, got the column {name!r} of type {dtype}.")
+    if len(frame) and all(type(dtype).__name__ == "SparseDtype" for dtype in frame.dtypes):
+        for name, dtype in frame.dtypes.items():
+            if dtype.fill_value != 0:
+                raise ValueError(
+                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}."
+                )
+        return sparse.csr_array(frame.sparse.to_coo())
+    values = frame.to_numpy()
+    if values.dtype.kind == "O":  # pandas' own types of numbers, or numbers beside booleans
+        single = all(dtype.name.lower() == "float32" for dtype in frame.dtypes)
+        values = frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
+    return values
