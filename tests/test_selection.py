@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import Status, decompose, selection
+from symrelu import Status, decompose, holdout, selection
 from symrelu.datasets import make_relu_gram
 from symrelu.metrics import parameters_per_pair, relative_error
 from symrelu.plots import new_figure
@@ -29,7 +29,9 @@ QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
 def split_of(M, unknown=None, fraction=0.1, zeros_per_positive=5.0, seed=0):
     unknown = None if unknown is None else sparse.csr_array(unknown)
-    return selection._split(selection._pairs(Problem.of(M, unknown)), fraction, zeros_per_positive, seed)
+    return holdout.random_split(
+        holdout.observed_pairs(Problem.of(M, unknown)), fraction, zeros_per_positive, seed
+    )
 
 
 def observed_pairs(M, unknown):
@@ -92,13 +94,13 @@ def test_dense_and_sparse_hide_the_same(problem, seed):
 def test_numbers_that_are_missing(numbers, count):
     expected = [k for k in range(200) if k not in numbers][:count]
     array = np.array(sorted(numbers), np.int64)
-    assert_array_equal(selection._kth_missing(array, np.arange(count)), expected)
+    assert_array_equal(holdout._kth_missing(array, np.arange(count)), expected)
 
 
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_numbers_of_pairs(n):
     i, j = np.triu_indices(n, 1)
-    assert_array_equal(selection._items(np.arange(n * (n - 1) // 2), n), (i, j))
+    assert_array_equal(holdout._items(np.arange(n * (n - 1) // 2), n), (i, j))
 
 
 def test_every_pair_is_hidden_equally_often():
@@ -160,7 +162,7 @@ def test_hidden_values_do_not_matter(fits):
     assert (changed != M).sum() == 2 * len(split.i)
     setting = {"rank": 4, "n_negative": 1, "max_iter": 30}
     for matrix in (M, changed, sparse.csr_array(M), sparse.csr_array(changed)):
-        trial = selection._Trial(Problem.of(matrix, sparse.csr_array(MASK)), split)
+        trial = holdout.Trial(Problem.of(matrix, sparse.csr_array(MASK)), split)
         selection._judge(trial, setting, "error")
     factors = [solution.U for _, solution in fits]
     assert_array_equal(factors[0], factors[1])
@@ -199,16 +201,16 @@ def test_error_by_its_formula():
     on_zeros = [max(0, x) ** 2 for pair, x in hidden.items() if pair in zeros]
     squares = [M[pair] ** 2 for pair in hidden if pair in positive]
     wrong = len(positive) * np.mean(on_positive) + len(zeros) * np.mean(on_zeros)
-    assert_allclose(selection._error(X, split), math.sqrt(wrong / (len(positive) * np.mean(squares))))
+    assert_allclose(holdout._error(X, split), math.sqrt(wrong / (len(positive) * np.mean(squares))))
 
 
 def test_error_over_all_pairs_is_the_relative_error():
     U = np.random.default_rng(2).standard_normal((40, 4))
     i, j = np.nonzero(np.triu(~MASK, 1))
-    every = selection._Split(i, j, M[i, j], np.ones(len(i)), 0)
-    error = selection._error((U @ U.T)[i, j], every)
+    every = holdout.Split(i, j, M[i, j], np.ones(len(i)), 0)
+    error = holdout._error((U @ U.T)[i, j], every)
     assert_allclose(error, relative_error(M, U, diagonal="ignore", mask=MASK))
-    assert selection._error(np.zeros(len(i)), every) == selection.BASELINES["error"]
+    assert holdout._error(np.zeros(len(i)), every) == holdout.BASELINES["error"]
 
 
 def test_sums_are_unbiased():
@@ -216,7 +218,7 @@ def test_sums_are_unbiased():
     wrong = np.where(MASK, 0, M - np.maximum(0, U @ U.T))
     exact = np.sum(np.triu(wrong, 1) ** 2)
     splits = [split_of(M, MASK, zeros_per_positive=1.0, seed=seed) for seed in range(500)]
-    estimates = [selection._weighted_square_sum(wrong[split.i, split.j], split) for split in splits]
+    estimates = [holdout._weighted_square_sum(wrong[split.i, split.j], split) for split in splits]
     standard_error = np.std(estimates) / math.sqrt(len(estimates))
     assert standard_error < 0.03 * exact
     assert abs(np.mean(estimates) - exact) < 4 * standard_error
@@ -227,8 +229,8 @@ def test_auc_counts_pairs_in_the_right_order():
     X = np.random.default_rng(4).integers(0, 9, len(split.i)).astype(float)
     positive, zeros = X[split.truth > 0], X[split.truth == 0]
     right = [(p > z) + (p == z) / 2 for p in positive for z in zeros]
-    assert_allclose(selection._auc(X, split), np.mean(right))
-    assert selection._auc(0 * X, split) == selection.BASELINES["auc"]
+    assert_allclose(holdout._auc(X, split), np.mean(right))
+    assert holdout._auc(0 * X, split) == holdout.BASELINES["auc"]
 
 
 @pytest.mark.parametrize("scoring", ["error", "auc"])

@@ -5,20 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import cached_property, partial
-from importlib import import_module
+from functools import partial
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 from sklearn.utils.parallel import Parallel, delayed
 
 from symrelu.decompose import decompose
+from symrelu.holdout import BASELINES, SCORINGS, Trial, check_pairs, observed_pairs, random_split
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.plots import shown_axes
 from symrelu.problem import Problem
+from symrelu.rank_selection import GRID, RankSelection
 from symrelu.settings import (
     TABLE,
     Limits,
@@ -39,7 +37,8 @@ from symrelu.validation import (
     random_generator,
 )
 
-GRID = ("rank", "n_negative", "alpha", "zero_weight")
+__all__ = ["GRID", "SETTINGS", "RankSelection", "select_rank"]
+
 _OWN = (*GRID, "diagonal", "random_state")
 _OF_A_SINGLE_FIT = ("callback", "checkpoint", "verbose")
 # What decompose takes and is the same for all fits.
@@ -48,9 +47,6 @@ SETTINGS = tuple(
 )
 RULES = ("one_standard_error", "best")
 
-# Scores that the matrix 0 gets. An error of 1 or more, an AUC of 1/2 or less: nothing was learnt.
-BASELINES = {"error": 1.0, "auc": 0.5}
-
 _STREAM = 5  # of random numbers: what is hidden must not be related to data or starts of the same seed
 
 # Bounds of the default ranks. Graphs of nearest neighbours were best at up to 10 parameters per positive pair:
@@ -58,106 +54,6 @@ _STREAM = 5  # of random numbers: what is hidden must not be related to data or 
 _PARAMETERS_PER_PAIR = 8
 _ITEMS_PER_RANK = 4
 _LARGEST_RANK = 128
-
-_TICKS = 12  # at most, along the axis of a plot
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RankSelection:
-    """What :func:`select_rank` found.
-
-    Attributes
-    ----------
-    table : list of dict
-        One record for each setting, the simplest first: ``rank``, ``n_negative``, ``alpha``, ``zero_weight``;
-        ``mean`` and ``standard_error`` of the scores, and ``scores``, one for each repeat, on the same hidden
-        pairs for all settings; ``converged``, the number of fits that a stopping test ended; and
-        ``parameters_per_pair``, the numbers in the factor for each positive pair.
-    best : dict
-        The setting of the best mean, ready for ``decompose(M, **selection.best)``.
-    chosen : dict
-        The setting that ``rule`` chose, likewise.
-    scoring : {"error", "auc"}
-        What the scores are. The lowest error and the highest AUC are best.
-    rule : {"one_standard_error", "best"}
-        How ``chosen`` was chosen.
-    """
-
-    table: list[dict[str, Any]]
-    best: dict[str, Any]
-    chosen: dict[str, Any]
-    scoring: str
-    rule: str
-
-    @property
-    def baseline(self) -> float:
-        """The score of predicting zero for every pair: an error of 1, an AUC of 1/2."""
-        return BASELINES[self.scoring]
-
-    def __repr__(self) -> str:
-        row = self._row(self.chosen)
-        setting = ", ".join(f"{name}={row[name]!r}" for name in GRID)
-        return (
-            f"RankSelection({setting}; {self.scoring} {row['mean']:.4g} +- {row['standard_error']:.2g}, "
-            f"{len(self.table)} settings x {len(row['scores'])} repeats)"
-        )
-
-    def _row(self, setting: dict[str, Any]) -> dict[str, Any]:
-        return next(row for row in self.table if all(row[name] == setting[name] for name in GRID))
-
-    def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame; the score of repeat k is in column ``score_k``.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-        """
-        try:
-            pandas = import_module("pandas")
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas. The same is in table.") from error
-        rows = []
-        for row in self.table:
-            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
-            rows.append({name: value for name, value in row.items() if name != "scores"} | scores)
-        return pandas.DataFrame(rows)
-
-    def plot(self, ax: Any | None = None) -> Any:
-        """Draw the mean scores with their standard errors, one line for each setting of the rest of the grid.
-
-        Along the axis goes the rank, or what else has more values. A ring marks the chosen setting. Where the
-        picture reaches the score of predicting zero, a dotted line shows it.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure of pyplot by default.
-
-        Returns
-        -------
-        ax : matplotlib Axes
-        """
-        ax = shown_axes(figsize=(6, 4)) if ax is None else ax
-        values = {name: list(dict.fromkeys(row[name] for row in self.table)) for name in GRID}
-        along = max(GRID, key=lambda name: len(values[name]))
-        places = _places(along, values[along])
-        others = [name for name in GRID if name != along and len(values[name]) > 1]
-        lines: dict[str, list[dict[str, Any]]] = {}
-        for row in sorted(self.table, key=lambda row: places[row[along]]):
-            lines.setdefault(", ".join(f"{name}={row[name]}" for name in others), []).append(row)
-        for label, rows in lines.items():
-            x = [places[row[along]] for row in rows]
-            y, bars = [row["mean"] for row in rows], [row["standard_error"] for row in rows]
-            ax.errorbar(x, y, yerr=bars, label=label or None, marker="o", linewidth=1.8, capsize=3)
-        chosen = self._row(self.chosen)
-        at = places[chosen[along]], chosen["mean"]
-        ax.scatter(*at, s=140, facecolors="none", edgecolors="black", zorder=3, label="chosen")
-        _label_axes(ax, places, along, self)
-        low, high = ax.get_ylim()
-        if low <= self.baseline <= high:
-            ax.axhline(self.baseline, color="grey", linestyle=":", label="predicting zero")
-        ax.legend(frameon=False)
-        return ax
 
 
 @documented
@@ -273,11 +169,11 @@ def select_rank(
     rng = random_generator(random_state, _STREAM)
     problem = Problem.of(M, mask, diagonal, fitted=True)
     grid = _grid(problem, ranks, n_negative, alpha, zero_weight)
-    pairs = _pairs(problem)
-    _check_pairs(pairs, scoring)
+    pairs = observed_pairs(problem)
+    check_pairs(pairs, scoring)
 
     seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
-    trials = (_Trial(problem, _split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
+    trials = (Trial(problem, random_split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
     common = {"diagonal": problem.diagonal, **settings}
     tasks = ((trial, setting | common, scoring) for trial in trials for setting in grid)
     results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_judge), tasks))
@@ -360,103 +256,7 @@ def _complexity(setting: dict[str, Any]) -> tuple[Any, ...]:
     return setting["rank"], known, -setting["alpha"], -setting["zero_weight"]
 
 
-class _Pairs(NamedTuple):
-    """The pairs i < j of n items, numbered row by row."""
-
-    n: int
-    positive: np.ndarray  # numbers of the pairs with M > 0 that are observed
-    values: np.ndarray  # M there
-    not_zero: np.ndarray  # sorted numbers of the pairs that are positive or unknown
-
-    @property
-    def n_zeros(self) -> int:
-        return self.n * (self.n - 1) // 2 - len(self.not_zero)
-
-
-class _Split(NamedTuple):
-    """Hidden pairs: the positive ones, then the zeros. The weight is how many pairs each stands for."""
-
-    i: np.ndarray
-    j: np.ndarray
-    truth: np.ndarray
-    weight: np.ndarray
-    seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """A matrix and what is hidden of it. Settings that are tried in one process share its packing."""
-
-    problem: Problem
-    split: _Split
-
-    @cached_property
-    def hidden(self) -> Problem:
-        return self.problem.hide(self.split.i, self.split.j)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the rest behind: joblib sends one M to a process, not one for each split."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-def _pairs(problem: Problem) -> _Pairs:
-    n = problem.n
-    i, j, values = problem.positive_pairs()
-    positive = _numbers(i, j, n)
-    order = np.argsort(positive)
-    not_zero = np.union1d(positive, _numbers(*problem.unknown_pairs(), n))
-    return _Pairs(n, positive[order], values[order], not_zero)
-
-
-def _numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
-    """Return the numbers of pairs i < j."""
-    return _row_starts(n)[i] + j - i - 1
-
-
-def _row_starts(n: int) -> np.ndarray:
-    """Return the number of the first pair of each row."""
-    i = np.arange(n, dtype=np.int64)
-    return i * (2 * n - i - 1) // 2
-
-
-def _items(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return i and j of numbered pairs."""
-    starts = _row_starts(n)
-    i = np.searchsorted(starts[:-1], numbers, side="right") - 1  # the last row has no pairs
-    return i, numbers - starts[i] + i + 1
-
-
-def _check_pairs(pairs: _Pairs, scoring: str) -> None:
-    if len(pairs.positive) < 2:
-        raise ValueError(
-            "M must have at least two observed positive pairs off the diagonal, one to fit and one to hide, "
-            f"got {len(pairs.positive)}."
-        )
-    if scoring == "auc" and not pairs.n_zeros:
-        raise ValueError("scoring='auc' needs zeros off the diagonal of M, got none. Use scoring='error'.")
-
-
-def _split(pairs: _Pairs, fraction: float, zeros_per_positive: float, seed: int) -> _Split:
-    """Hide pairs at random, without repetition."""
-    rng = np.random.default_rng(seed)
-    positives, zeros = len(pairs.positive), pairs.n_zeros
-    hidden = min(max(1, round(fraction * positives)), positives - 1)
-    hidden_zeros = math.ceil(min(zeros_per_positive * hidden, fraction * zeros))
-    places = rng.choice(positives, hidden, replace=False)
-    kth = rng.choice(zeros, hidden_zeros, replace=False) if zeros else np.empty(0, np.int64)
-    i, j = _items(np.concatenate([pairs.positive[places], _kth_missing(pairs.not_zero, kth)]), pairs.n)
-    truth = np.concatenate([pairs.values[places].astype(np.float64), np.zeros(hidden_zeros)])
-    weight = np.repeat([positives / hidden, zeros / max(hidden_zeros, 1)], [hidden, hidden_zeros])
-    return _Split(i, j, truth, weight, seed)
-
-
-def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Return the k-th of 0, 1, 2, ... that is not among the sorted ``numbers``, without listing the others."""
-    missing_before = numbers - np.arange(len(numbers))
-    return k + np.searchsorted(missing_before, k, side="right")
-
-
-def _judge(trial: _Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
+def _judge(trial: Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
     """Fit one setting without the hidden pairs; return its score on them, and whether the fit converged."""
     split = trial.split
     solution = decompose(trial.hidden, random_state=split.seed, **setting)
@@ -464,25 +264,7 @@ def _judge(trial: _Trial, setting: dict[str, Any], scoring: str) -> tuple[float,
         raise KeyboardInterrupt
     with single_threaded_blas():  # the same digits on any number of threads
         X = solution.score_pairs(split.i, split.j).astype(np.float64)
-        return _SCORINGS[scoring](X, split), solution.converged
-
-
-def _error(X: np.ndarray, split: _Split) -> float:
-    scale = split.truth.max()  # keeps squares in range
-    wrong = _weighted_square_sum((split.truth - np.maximum(0, X)) / scale, split)
-    return math.sqrt(wrong / _weighted_square_sum(split.truth / scale, split))
-
-
-def _weighted_square_sum(values: np.ndarray, split: _Split) -> float:
-    """Estimate the sum of squares over all observed pairs i < j from the hidden ones."""
-    return float(split.weight @ values**2)
-
-
-def _auc(X: np.ndarray, split: _Split) -> float:
-    return float(roc_auc_score(split.truth > 0, X))
-
-
-_SCORINGS = {"error": _error, "auc": _auc}
+        return SCORINGS[scoring](X, split), solution.converged
 
 
 def _table(
@@ -511,25 +293,3 @@ def _choices(table: list[dict[str, Any]], *, lower_is_better: bool, slack: float
     best = int(np.argmin(means))
     limit = means[best] + max(table[best]["standard_error"], slack)
     return best, next(k for k, mean in enumerate(means) if mean <= limit)
-
-
-def _places(name: str, values: list[Any]) -> dict[Any, float]:
-    """Return where values go along the axis, rising: ranks where they are, all else one by one."""
-    if name == "rank":
-        return {value: float(value) for value in values}
-    rising = sorted(values, key=lambda value: (isinstance(value, str), value))
-    return {value: float(k) for k, value in enumerate(rising)}
-
-
-def _label_axes(ax: Any, places: dict[Any, float], along: str, selection: RankSelection) -> None:
-    if along == "rank" and max(places) >= 8 * min(places):
-        ax.set_xscale("log")
-    means = [row["mean"] for row in selection.table]
-    if selection.scoring == "error" and 0 < 30 * min(means) < max(means):
-        ax.set_yscale("log")
-    shown = list(places)[:: -(-len(places) // _TICKS)]
-    ax.set_xticks([places[value] for value in shown], [str(value) for value in shown])
-    ax.set_xticks([], minor=True)
-    ax.set_xlabel(along)
-    ax.set_ylabel({"error": "relative error of hidden pairs", "auc": "AUC of hidden pairs"}[selection.scoring])
-    ax.grid(True, alpha=0.25)
