@@ -5,7 +5,7 @@
 
 Each tree has a process of its own, in which everything is compiled and warm. They take turns, job by job and in
 changing order, so that a busy neighbour disturbs both alike; a figure is the median ratio of the rounds.
-At n = 200 a fit takes milliseconds, so that the overhead beside the passes shows.
+At n = 200 a fit takes milliseconds, so that the overhead outside the passes shows.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Everything a loop has to know to go on, on the host."""
+    """Everything a loop needs to resume, on the host."""
 
     state: Mapping[str, Any]  # the fields of the solver's state
     best: Mapping[str, Any]  # the fields of :class:`~symrelu.solvers.base.State`
@@ -206,7 +206,7 @@ def _warn_without_raising(message: str) -> None:
 
 
 def check_solver(solver: Solver) -> None:
-    """Raise before a fit whose solver a checkpoint could not go on with.
+    """Raise if a checkpoint could not resume a fit by this solver.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def state_class(solver: Solver) -> type[State]:
     if not (isinstance(declared, type) and issubclass(declared, State)):
         raise TypeError(
             f"A checkpoint needs a solver that declares the class of its states, but {type(solver).__name__} "
-            "does not: write State = <that class> beside its settings, or fit without a checkpoint."
+            "does not: write State = <that class> next to its settings, or fit without a checkpoint."
         )
     return declared
 

@@ -1,6 +1,6 @@
 """The only loop of the library: it moves a solver until a test is met or a limit is reached.
 
-It knows no model, and none of those who look on. Factors are the operator's arrays; what leaves the loop
+It knows no model and none of its observers by name. Factors are the operator's arrays; what leaves the loop
 (:class:`Progress`, :class:`Outcome`, records) is on the host and in the units of M.
 """
 
@@ -83,17 +83,17 @@ class Outcome:
 
 
 class Observer:
-    """Who is told how a fit goes. The loop asks nothing else of those who look on."""
+    """Someone who is told how a fit goes; a base class whose methods do nothing."""
 
     def begin(self, fit: Fit) -> None:
-        """Look at the starting factor, or at what a fit goes on from."""
+        """Called once, at the starting factor or where a resumed fit stands."""
 
     def step(self, fit: Fit) -> bool:
-        """Look at a step; return True to stop the fit."""
+        """Called after each step; return True to stop the fit."""
         return False
 
     def end(self, fit: Fit) -> None:
-        """Look at the end; ``fit.status`` is None where an exception made it."""
+        """Called once at the end; ``fit.status`` is None if an exception ended the fit."""
 
 
 def run(
@@ -121,7 +121,7 @@ def run(
     exponent : int
         What was taken out of M: all that is given back is in the units of M.
     standing : Standing, optional
-        Where an earlier run had come to: this one goes on from there, and U0 is not looked at.
+        Where an earlier run stood: this one resumes from there, and U0 is not used.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Who looks on at a fit: the keeper of its history, and whoever calls a callback.
+"""Observers of a fit: one keeps its history, one calls the user's callback.
 
-Two more have files of their own: the writer of checkpoints and the narrator.
+Two more have files of their own: ``resuming.CheckpointWriter`` and ``progress.Narrator``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class HistoryKeeper(Observer):
     Parameters
     ----------
     records : sequence of Record
-        The lines of an earlier run that this one goes on from.
+        The lines of the earlier run that this one resumes.
     """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:

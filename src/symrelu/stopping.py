@@ -33,7 +33,7 @@ _NO_BETTER = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """Where a fit stands: all that a loop has to know to go on."""
+    """Where a fit stands: all that a loop needs to resume."""
 
     state: State
     best: State
