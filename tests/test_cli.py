@@ -1,23 +1,31 @@
 """The command line, run as a user runs it."""
 
 import csv
+import importlib
 import io as streams
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from example_experiment import make_ranks
 from rich.console import Console
 from scipy import io, sparse
+from typer.testing import CliRunner
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, cli, decompose, metrics
+from symrelu.cli import screen
 from symrelu.datasets import make_relu_gram
 from symrelu.experiments import real, signed, synthetic
 from symrelu.experiments.cases import ReluGram
+from symrelu.experiments.registry import REGISTERED, Quick, register_experiment
 
 PNG = b"\x89PNG"
 
@@ -61,7 +69,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         received.update(settings, M=M, rank=rank)
         return decompose(M, rank, max_iter=1, random_state=0)
 
-    monkeypatch.setattr(cli, "decompose", spy)
+    monkeypatch.setattr(cli.fit, "decompose", spy)
     arguments = [
         "--rank",
         "4",
@@ -185,7 +193,7 @@ def test_a_second_fit_that_is_interrupted_judges_nothing(tmp_path, matrix_file, 
         solution = decompose(problem, **settings)
         return solution if problem.mask is None else replace(solution, status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(cli, "decompose", interrupted)
+    monkeypatch.setattr(cli.fit, "decompose", interrupted)
     output = tmp_path / "o.npz"
     code, out, _ = symrelu(
         monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output, "--held-out", 0.1, "--max-iter", 2
@@ -318,8 +326,8 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
 def test_names_in_the_progress_bar(monkeypatch, name):
     terminal = streams.StringIO()
     console = Console(file=terminal, force_terminal=True, width=200, color_system=None, emoji=False)
-    monkeypatch.setattr(cli, "console", console)
-    with cli._progress(name, 1):
+    monkeypatch.setattr(screen, "console", console)
+    with screen.fit_progress(name, 1):
         pass
     assert NAMES[name] in terminal.getvalue()
 
@@ -352,7 +360,7 @@ def test_interrupt_before_the_first_evaluation(tmp_path, matrix_file, monkeypatc
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "decompose", interrupted)
+    monkeypatch.setattr(cli.fit, "decompose", interrupted)
     code, _, err = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz")
     assert code == 130
     assert "nothing was written" in err
@@ -382,7 +390,7 @@ def interrupted(*arguments, callback, **settings):
             signal.raise_signal(signal.SIGINT)
     return decompose(*arguments, callback=press_ctrl_c, **settings)
 
-cli.decompose = interrupted
+cli.fit.decompose = interrupted
 cli.main()
 """
     command = [sys.executable, "-c", program, "fit", "m.npy", *options]
@@ -449,7 +457,7 @@ def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
 
 @pytest.mark.parametrize("width", [40, 80, 300])
 def test_no_terminal_cuts_a_number(tmp_path, monkeypatch, capsys, short_fits, width):
-    monkeypatch.setattr(cli.console, "width", width, raising=False)
+    monkeypatch.setattr(screen.console, "width", width, raising=False)
     monkeypatch.setenv("COLUMNS", str(width))
     code, out, _ = symrelu(monkeypatch, capsys, "reproduce", "synthetic", "--quick", "-o", tmp_path)
     assert code == 0
@@ -476,7 +484,7 @@ cli.main()
 
 
 def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
-    monkeypatch.setattr(cli._CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(screen.CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
     code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
     assert code == 0
     assert re.search(r"\d/10 fits, \d+% of the work, left 0:00:\d\d", err)
@@ -502,6 +510,68 @@ def test_reproduce_signed(tmp_path, monkeypatch, capsys, no_data):
     assert code == 2
     assert "--only must be one of 'ORL'" in err
     assert "'polblogs', got 'karate'" in err
+
+
+@pytest.fixture
+def one_command():
+    """The command line of an experiment that is in no file of the package."""
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    cli.reproduce.add_command(app, "ranks", make_ranks)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["ranks", *map(str, arguments)], env={"COLUMNS": "200"})
+
+    return run
+
+
+def test_a_registered_experiment_is_a_command(tmp_path, one_command):
+    for number, options in ((2, ["--highest", 1, "--seeds", 1]), (4, ["--quick"])):  # two are stored already
+        result = one_command(*options, "-o", tmp_path)
+        assert result.exit_code == 0, result.output
+        assert len(list((tmp_path / "cells").glob("*.json"))) == number
+    assert "Errors by rank" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_what_quick_chooses_cannot_be_given_with_it(one_command):
+    refused = one_command("--quick", "--seeds", 3, "--highest", 2).exception
+    assert str(refused) == "--quick has its own choice of --highest, --seeds: give one or the other."
+    assert one_command("--highest", 0).exit_code == 2
+
+
+def test_an_option_must_be_declared():
+    def make(quick: Quick = False, colour: str = "red"):
+        raise AssertionError
+
+    with pytest.raises(TypeError, match=r"parameter colour of make must .* an Option, got <class 'str'>"):
+        cli.reproduce.add_command(typer.Typer(), "name", make)
+
+
+def test_two_experiments_cannot_have_one_name():
+    with pytest.raises(ValueError, match=r"symrelu.experiments.real has 'real' already"):
+        register_experiment("real")(make_ranks)
+    assert REGISTERED["real"] is real.make_real
+
+
+def test_a_new_file_is_a_new_command(tmp_path):
+    """The whole package is copied, one file is added, and nothing else is touched."""
+    package = tmp_path / "symrelu"
+    shutil.copytree(Path(cli.__file__).parents[1], package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(Path(__file__).with_name("example_experiment.py"), package / "experiments" / "ranks.py")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "symrelu", "reproduce", "ranks", "--help"]
+    result = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    for shown in ("python -m symrelu reproduce ranks", "Two solvers on a small matrix", "--highest", "--jobs"):
+        assert shown in result.stdout
+
+
+@pytest.mark.parametrize("library", ["typer", "rich"])
+def test_the_command_line_says_what_it_needs(monkeypatch, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, "symrelu.cli")
+    with pytest.raises(SystemExit, match=r"needs typer and rich: pip install 'symrelu\[cli\]'\."):
+        importlib.import_module("symrelu.cli")
 
 
 def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, capsys, no_data, short_fits):

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import symrelu
+from symrelu.experiments import EXPERIMENTS, Experiment
 
 ROOT = Path(symrelu.__file__).parent
+FACES = {"__init__", "__main__", "cli", "demo"}  # they may use everything
 HEAVY = ("torch", "dask", "matplotlib", "typer", "networkx", "rich", "pandas", "anndata", "jinja2")
 
 # Layer -> what of symrelu it may import. Kernels know nothing, solvers only the operator contract.
@@ -43,7 +45,6 @@ ALLOWED = {
     },
     "start": {"operators.base", "solvers.base", "validation"},
     "settings": {"checkpoint", "docstrings", "operators", "problem", "solvers", "start", "validation"},
-    "options": {"docstrings", "settings", "solvers"},
     "graphs": {"graphs", "validation"},
     "distances": set(),
     "problem": {"distances", "graphs", "kernels.threads", "operators", "validation"},
@@ -145,7 +146,7 @@ def layer_of(path):
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
 def test_layers(path):
     layer = layer_of(path)
-    if layer in {"__init__", "cli", "demo"}:  # the faces may use everything
+    if layer in FACES:
         return
     ours = {name.removeprefix("symrelu.") for name in imports(path) if name.startswith("symrelu.")}
     modules = {name for name in ours if (ROOT / name.replace(".", "/")).with_suffix(".py").exists()}
@@ -168,7 +169,14 @@ def test_parts_of_a_package_import_one_another_in_no_circle(package):
 
 def test_every_layer_is_listed():
     layers = {layer_of(path) for path in ROOT.rglob("*.py")}
-    assert layers == set(ALLOWED) | {"__init__", "cli", "demo"}
+    assert layers == set(ALLOWED) | FACES
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda path: path.name)
+def test_the_command_line_knows_no_experiment_by_name(path):
+    known = {make.__module__ for make in EXPERIMENTS.values()} | {"symrelu.experiments.paper"}
+    classes = {f"symrelu.experiments.{kind.__name__}" for kind in Experiment.__subclasses__()}
+    assert not (known | classes) & set(imports(path))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("*.py")), ids=lambda path: path.name)

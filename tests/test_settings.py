@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 import symrelu
 from symrelu import AAPB, LBFGS, PALM, Checkpoint, loop
+from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.docstrings import read_parameters
 from symrelu.operators import BACKENDS
-from symrelu.options import chosen_settings, fit_options, with_options
 from symrelu.settings import TABLE, VALUES, Limits, Model, Run, Start, describe, documented, pick, setting
 from symrelu.solvers import SOLVERS
 from symrelu.start import STARTS

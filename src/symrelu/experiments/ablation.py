@@ -10,6 +10,7 @@ from symrelu.experiments.cases import Case, ReluGram, SampleGraph
 from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ReluFit, aapb
+from symrelu.experiments.registry import DataHome, Quick, Seeds, find_chosen, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
 from symrelu.settings import Limits
 from symrelu.solvers import AAPB
@@ -140,3 +141,10 @@ class Ablation(Experiment):
 
 def _three_digits(value: float) -> str:
     return f"{value:.3f}" if value >= 0.1 else scientific(2)(value)
+
+
+@register_experiment("ablation")
+def make_ablation(data: DataHome = None, seeds: Seeds = None, quick: Quick = False) -> Ablation:
+    """Step, start, alpha and safeguard changed one at a time from the paper's setting (3 seeds)."""
+    cases, missing = find_chosen(real.find_data_sets, data, SETS, paper.REAL_RANK)
+    return Ablation(cases, missing, seeds=1 if quick else seeds or 3, quick=quick)

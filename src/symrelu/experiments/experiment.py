@@ -36,7 +36,15 @@ class Figure(NamedTuple):
 
 
 class Experiment(ABC):
-    """Cells, and what is made of their results."""
+    """Cells, and what is made of their results.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        A sentence for each data set that was not found, which the user is told before the work.
+    """
+
+    missing: tuple[str, ...] = ()
 
     @property
     @abstractmethod

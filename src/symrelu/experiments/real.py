@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from symrelu.experiments import paper
 from symrelu.experiments.cases import Case, DigitsGraph, SampleGraph
@@ -11,6 +12,14 @@ from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import MethodCurve, draw_methods
 from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
+from symrelu.experiments.registry import (
+    DataHome,
+    Option,
+    Quick,
+    Seeds,
+    find_chosen,
+    register_experiment,
+)
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.settings import Limits
 
@@ -241,3 +250,14 @@ def find_data_sets(
         except (OSError, ValueError) as error:
             missing.append(str(error))
     return tuple(cases), tuple(missing)
+
+
+Only = Annotated[list[str] | None, Option("A data set (repeatable; all if none).", chosen_by_quick=True)]
+
+
+@register_experiment("real")
+def make_real(only: Only = None, data: DataHome = None, seeds: Seeds = None, quick: Quick = False) -> Real:
+    """Nine methods on the paper's six data sets and the digits, and its second figure (1 seed)."""
+    names = only or (QUICK_SETS if quick else tuple(paper.REAL_RANK))
+    cases, missing = find_chosen(find_data_sets, data, names, paper.REAL_RANK)
+    return Real(cases, missing, seeds=seeds or 1)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from symrelu.experiments import paper, real
 from symrelu.experiments.cases import Case, PublishedGraph, ReluGram, SampleGraph, matrix_of
 from symrelu.experiments.cells import Cell
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.methods import ModelFit
+from symrelu.experiments.registry import (
+    DataHome,
+    Option,
+    Quick,
+    Seeds,
+    find_chosen,
+    register_experiment,
+)
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.metrics import parameters_per_pair
 from symrelu.settings import Limits
@@ -210,3 +218,14 @@ def find_signed_data(
         except (OSError, ValueError) as error:
             missing.append(str(error))
     return tuple(cases), tuple(missing)
+
+
+Only = Annotated[list[str] | None, Option("A set or graph (repeatable; all if none).", chosen_by_quick=True)]
+
+
+@register_experiment("signed")
+def make_signed(only: Only = None, data: DataHome = None, seeds: Seeds = None, quick: Quick = False) -> Signed:
+    """The signed model beside the paper's, with errors on pairs that the fit has not seen (5 seeds)."""
+    known = (*paper.REAL_RANK, *GRAPHS)
+    cases, missing = find_chosen(find_signed_data, data, only or (QUICK_SETS if quick else known), known)
+    return Signed(cases, missing, seeds=seeds or 5, quick=quick)

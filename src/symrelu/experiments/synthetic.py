@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import columns_of, draw_momenta
 from symrelu.experiments.methods import OURS, ReluFit, aapb
+from symrelu.experiments.registry import Option, Quick, Seeds, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
 from symrelu.settings import Limits
 
@@ -247,6 +249,15 @@ class Synthetic(Experiment):
             "paper's table ends."
         )
         return [Figure("figure1", caption, draw_momenta(panels))]
+
+
+Beside = Annotated[int | None, Option("The same for the settings beside it.", minimum=1, chosen_by_quick=True)]
+
+
+@register_experiment("synthetic")
+def make_synthetic(seeds: Seeds = None, beside: Beside = None, quick: Quick = False) -> Synthetic:
+    """Seven momenta on the paper's eight synthetic problems, and its first figure (5 seeds, 2 beside)."""
+    return Synthetic(seeds=seeds or 5, beside=beside or 2, quick=quick)
 
 
 def first_at_or_below(runs: Sequence[CellResult], value: float) -> int | None:

@@ -1,7 +1,7 @@
-"""The options of ``symrelu fit``: those of the settings by their table, those of the solvers by their fields.
+"""Options that are made, not written: of settings and solvers for ``fit``, of experiments for ``reproduce``.
 
-Typer reads the signature of a command. Here it is made, so that a new setting with a brief description, and a
-new field of a solver, become options by themselves.
+Typer reads the signature of a command. Here it is made, so that a new setting with a brief description, a new
+field of a solver, and a new parameter of an experiment become options by themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 import typer
 
 from symrelu.docstrings import read_parameters
+from symrelu.experiments.registry import MakeExperiment, options_of
 from symrelu.settings import VALUES, Description
 from symrelu.solvers import SOLVERS, get_solver
 
@@ -66,6 +67,18 @@ def chosen_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in given.items() if name not in owners}
     own = {name: given[name] for name in owners if given[name] is not None}
     return settings | {"solver": _chosen_solver(settings["solver"], own)}
+
+
+def experiment_options(make: MakeExperiment) -> list[inspect.Parameter]:
+    """Return the options that an experiment is made from."""
+    parameters = inspect.signature(make).parameters
+    options = []
+    for name, (kind, told) in options_of(make).items():
+        option = typer.Option(*told.flags, help=told.help, min=told.minimum)
+        options.append(
+            parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])
+        )
+    return options
 
 
 def _option(name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = ()) -> inspect.Parameter:

@@ -1,0 +1,39 @@
+"""``symrelu``: the command line, a thin face of the library. Each command has a file of its own."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+try:
+    import rich  # noqa: F401
+    import typer
+except ImportError as missing:  # pragma: no cover
+    raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
+
+from symrelu.cli import demo, fit, reproduce
+from symrelu.cli.screen import print_error, show_warning
+
+app = typer.Typer(
+    help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo.demo)
+app.command()(fit.fit)
+app.add_typer(reproduce.app, name="reproduce")
+
+
+def main() -> None:
+    """Run the command line; errors of the user end it with a sentence, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal does not know must not end a run
+            stream.reconfigure(errors="replace")
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = show_warning  # type: ignore[assignment]  # of which it needs no more
+            app()
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
+        print_error(error)
+        sys.exit(2)
