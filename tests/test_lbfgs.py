@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import LBFGS, Status, decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels.rows import factorise, solve_rows, substitute
+from symrelu.kernels.row_systems import factorise, solve_rows, substitute
 from symrelu.solvers import lbfgs
 from symrelu.solvers.lbfgs import precondition
 

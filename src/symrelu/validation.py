@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.batches import available_memory
 from symrelu.kernels.tiles import TILE
+from symrelu.memory import available_memory
 
 # Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
