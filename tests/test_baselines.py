@@ -25,6 +25,7 @@ from symrelu.baselines.linear import LinearModelOperator
 from symrelu.baselines.symanls import nonnegative_solve
 from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, fit_in_turn
 from symrelu.datasets import make_relu_gram
+from symrelu.kernels import arpack
 from symrelu.loop import run
 from symrelu.settings import Limits
 
@@ -311,7 +312,7 @@ def test_truncated_eigen_where_arpack_gives_up(error, monkeypatch):
     def give_up(*args, **settings):
         raise error
 
-    monkeypatch.setattr(eigenpairs, "eigsh", give_up)
+    monkeypatch.setattr(arpack, "eigsh", give_up)
     M = REPEATED["few blocks"]
     assert_as_good_as_dense(np.linalg.eigvalsh(M), False, truncated_eigen(M, 10))
 

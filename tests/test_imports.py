@@ -40,7 +40,7 @@ ALLOWED = {
         "solvers.base",
         "stopping",
     },
-    "start": {"operators.base", "solvers.base", "validation"},
+    "start": {"kernels.arpack", "operators.base", "solvers.base", "validation"},
     "settings": {"checkpoint", "docstrings", "operators", "problem", "solvers", "start", "validation"},
     "options": {"docstrings", "settings", "solvers"},
     "graphs": {"graphs", "validation"},
@@ -67,6 +67,7 @@ ALLOWED = {
     "baselines": {
         "baselines",
         "fitted",
+        "kernels.arpack",
         "kernels.threads",
         "loop",
         "observers",
