@@ -7,6 +7,9 @@ from symrelu.kernels import tiles
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
+# Imported by tests under their own names: collected for doctests as well, they would register twice.
+collect_ignore = ["example_experiment.py", "example_solver.py"]
+
 # Small tests shall run on threads too.
 tiles.MIN_WORK_TO_SHARE = 0
 # Those of torch wait by spinning: beside other tests they take longer than they save.

@@ -12,11 +12,20 @@ from scipy.optimize import nnls
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu import AAPB, Solution, Status, decompose, validation
-from symrelu.baselines import SymANLS, SymHALS, eigen, symanls, symmetric_nmf, three_block_nmd, truncated_eigen
+from symrelu.baselines import (
+    SymANLS,
+    SymHALS,
+    eigenpairs,
+    symanls,
+    symmetric_nmf,
+    three_block_nmd,
+    truncated_eigen,
+)
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.baselines.symanls import nonnegative_solve
 from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, fit_in_turn
 from symrelu.datasets import make_relu_gram
+from symrelu.kernels import arpack
 from symrelu.loop import run
 from symrelu.settings import Limits
 
@@ -303,17 +312,17 @@ def test_truncated_eigen_where_arpack_gives_up(error, monkeypatch):
     def give_up(*args, **settings):
         raise error
 
-    monkeypatch.setattr(eigen, "eigsh", give_up)
+    monkeypatch.setattr(arpack, "eigsh", give_up)
     M = REPEATED["few blocks"]
     assert_as_good_as_dense(np.linalg.eigvalsh(M), False, truncated_eigen(M, 10))
 
 
 @pytest.mark.parametrize("restarts", [1, 2])
 def test_a_search_that_does_not_end_gives_a_pair_that_is_in_the_matrix(restarts, monkeypatch):
-    monkeypatch.setattr(eigen, "_MOST_RESTARTS", restarts)
+    monkeypatch.setattr(eigenpairs, "_MOST_RESTARTS", restarts)
     M = graph(200)
     known = np.linalg.eigh(M)[1][:, -3:]
-    values, vectors = eigen._largest_beside(M, known, True, 1.0, np.random.default_rng(0))
+    values, vectors = eigenpairs._largest_beside(M, known, True, 1.0, np.random.default_rng(0))
     assert_allclose(known.T @ vectors, 0, atol=1e-12)
     assert_allclose(np.linalg.norm(vectors, axis=0), 1)
     assert_allclose(vectors[:, 0] @ M @ vectors[:, 0], values[0])

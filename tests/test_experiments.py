@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symrelu import Status, decompose, metrics
-from symrelu.datasets import make_relu_gram, published
+from symrelu.datasets import make_relu_gram, sources
 from symrelu.experiments import (
     Ablation,
     Cell,
@@ -654,9 +654,9 @@ def test_missing_data_are_named(tmp_path, monkeypatch):
 
 def test_a_reconstruction_is_called_one_wherever_it_is_printed(tmp_path, monkeypatch):
     (tmp_path / "COIL100_7178.npz").write_bytes(b"images")
-    (reconstruction,) = (s for s in published._SOURCES["COIL100"] if s.sha256)
+    (reconstruction,) = (s for s in sources.SAMPLES["COIL100"] if s.sha256)
     known = replace(reconstruction, sha256=hashlib.sha256(b"images").hexdigest())
-    monkeypatch.setitem(published._SOURCES, "COIL100", (published._SOURCES["COIL100"][0], known))
+    monkeypatch.setitem(sources.SAMPLES, "COIL100", (sources.SAMPLES["COIL100"][0], known))
     (case,), _ = find_data_sets(str(tmp_path), ["COIL100"])
     experiment = Real((case,))
     result = CellResult.from_solution(CELL.fit())

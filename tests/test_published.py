@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
 from symrelu import datasets
-from symrelu.datasets import published
+from symrelu.datasets import published, sources
 from symrelu.experiments import find_signed_data
 
 LOADERS = {
@@ -36,14 +36,14 @@ def stand_in(monkeypatch, name, path=None, shape=(6, 4), classes=3):
     digest = hashlib.sha256(path.read_bytes()).hexdigest() if path else "0" * 64
     replaced = tuple(
         replace(source, shape=shape, classes=classes, sha256=source.sha256 and digest)
-        for source in published._SOURCES[name]
+        for source in sources.SAMPLES[name]
     )
-    monkeypatch.setitem(published._SOURCES, name, replaced)
+    monkeypatch.setitem(sources.SAMPLES, name, replaced)
 
 
 @pytest.mark.parametrize("name", LOADERS)
 def test_npz_and_mat_give_the_same(tmp_path, monkeypatch, name):
-    source = published._SOURCES[name][0]
+    source = sources.SAMPLES[name][0]
     path = tmp_path / source.npz
     np.savez(path, fea=(DATA * 2).astype(np.uint8), scale=2.0, gnd=LABELS)
     stand_in(monkeypatch, name, path)
@@ -145,10 +145,10 @@ def test_graphs(tmp_path, monkeypatch):
     A = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.uint8))
     path = tmp_path / "graph_cora.npz"
     np.savez(path, data=A.data, indices=A.indices, indptr=A.indptr, shape=A.shape, gnd=[1, 0, 2])
-    source = published._GRAPHS["cora"]
+    (source,) = sources.GRAPHS["cora"]
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     small = type(source)("cora", source.npz, digest, (3, 3), 2, page=source.page)
-    monkeypatch.setitem(published._GRAPHS, "cora", small)
+    monkeypatch.setitem(sources.GRAPHS, "cora", (small,))
     dataset = datasets.load_graph("cora", tmp_path)
     assert_array_equal(dataset.M.toarray(), A.toarray())
     assert_array_equal(dataset.target, [0, -1, 1])
@@ -173,7 +173,7 @@ if os.environ.get("SYMRELU_DATA"):  # the real files, where a data directory has
         assert dataset.data.shape[0] == len(dataset.target)
         assert dataset.target.min() == 0
 
-    @pytest.mark.parametrize("name", list(published._GRAPHS))
+    @pytest.mark.parametrize("name", list(sources.GRAPHS))
     def test_real_graphs(name):
         M = datasets.load_graph(name).M
         assert abs(M - M.T).max() == 0

@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
 
 from symrelu import LBFGS, Status, decompose
-from symrelu import start as start_module
 from symrelu.datasets import make_relu_gram
+from symrelu.kernels import arpack
 from symrelu.metrics import random_mask
 from symrelu.operators import as_operator
 from symrelu.start import STARTS, count_negative, start
@@ -101,7 +101,7 @@ def failing_eigsh(error):
     ],
 )
 def test_spectral_start_survives_arpack(monkeypatch, error):
-    monkeypatch.setattr(start_module, "eigsh", failing_eigsh(error))
+    monkeypatch.setattr(arpack, "eigsh", failing_eigsh(error))
     U = start(operator(), "spectral", 0)
     assert np.isfinite(U).all()
     assert (np.linalg.norm(U, axis=0) > 0).all()
@@ -201,7 +201,7 @@ def test_counting_survives_arpack(monkeypatch):
     M, _ = make_relu_gram(100, 4, shift=0.1, random_state=0)
     op = as_operator(M, np.ones(5))
     assert count_negative(op, 0) == 1
-    monkeypatch.setattr(start_module, "eigsh", failing_eigsh(ArpackError(-9999)))
+    monkeypatch.setattr(arpack, "eigsh", failing_eigsh(ArpackError(-9999)))
     assert count_negative(op, 0) == 0
 
 

@@ -24,9 +24,9 @@ from symrelu import (
     select_rank,
     validation,
 )
-from symrelu.batches import available_memory
 from symrelu.distances import looks_like_distances
 from symrelu.graphs import self_tuning_graph
+from symrelu.memory import available_memory
 from symrelu.problem import Problem
 from symrelu.validation import check_mask, check_similarity, scale_exponent, scaled
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from symrelu.batches import batches
 from symrelu.canonical import canonical_factor
 from symrelu.kernels.threads import single_threaded_blas
+from symrelu.memory import batches
 from symrelu.transform import explained_squares, transform_rows
 from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
 

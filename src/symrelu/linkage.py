@@ -19,9 +19,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils import gen_batches
 
-from symrelu.batches import working_memory
-from symrelu.kernels import linkage as kernels
-from symrelu.kernels.linkage import NOBODY
+from symrelu.kernels import nearest_clusters
+from symrelu.kernels.nearest_clusters import NOBODY, number_nodes
+from symrelu.memory import working_memory
 from symrelu.validation import check_factor, check_integer, check_similarity
 
 _BYTES_PER_PAIR = 64  # of a positive pair, at the worst moment: lists of pairs, and two csr matrices of them
@@ -201,7 +201,7 @@ def _tree(*stages: _Merges) -> Tree:
     """Return the tree of merges of items in the greedy order."""
     low, high, similarity = (np.concatenate(columns) for columns in zip(*stages, strict=True))
     order = np.lexsort((high, low, -similarity))
-    return Tree(kernels.number_nodes(low[order], high[order]), similarity[order])
+    return Tree(number_nodes(low[order], high[order]), similarity[order])
 
 
 class _Rows(Protocol):
@@ -276,7 +276,7 @@ class _SparseRows:
         )
 
     def nearest(self, cluster: int) -> tuple[int, float]:
-        other, mean = kernels.nearest(cluster, *self._state)
+        other, mean = nearest_clusters.nearest(cluster, *self._state)
         return other, math.ldexp(mean, self._exponent)
 
     def merge(self, low: int, high: int) -> None:

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator
 
+from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import check_offers
 from symrelu.validation import check_choice, check_start, random_generator
@@ -153,32 +154,28 @@ def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
 def _leading_eigenpairs(
     op: Operator, product: Product, k: int, rng: Any, *, by_magnitude: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to k of the largest eigenvalues, falling, with their eigenvectors."""
+    """Return up to k of the largest eigenvalues, in descending order, with their eigenvectors."""
     if k == 0:
         return np.empty(0), np.empty((op.n, 0))
-    if 2 * k >= op.n:
-        # A factor of this rank is itself half as large as M, and ARPACK needs k well below n.
-        values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
+    if arpack_suits(k, op.n):
+        M = _linear_operator(op, product)
+        v0, further = search_vectors(op.n, rng)
+        values, vectors = largest_eigenpairs(
+            M, k, v0, further, by_magnitude=by_magnitude, tolerance=_EIGEN_TOLERANCE
+        )
     else:
-        values, vectors = _eigsh(op, product, k, rng, "LM" if by_magnitude else "LA")
+        values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
     order = np.argsort(-np.abs(values) if by_magnitude else -values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 
-def _eigsh(op: Operator, product: Product, k: int, rng: Any, which: str) -> tuple[np.ndarray, np.ndarray]:
+def _linear_operator(op: Operator, product: Product) -> LinearOperator:
+    """Return a product as a matrix of scipy's, in float64 whatever the type of M."""
+
     def multiply(v: np.ndarray) -> np.ndarray:
         return product(v.reshape(op.n, -1)).astype(np.float64)
 
-    M = LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
-    v0 = rng.standard_normal(op.n)
-    further = np.random.default_rng(v0.view(np.uint64))  # vectors that it draws where eigenvalues repeat
-    try:
-        values, vectors = eigsh(M, k=k, which=which, v0=v0, tol=_EIGEN_TOLERANCE, rng=further)
-    except ArpackNoConvergence as unfinished:
-        values, vectors = unfinished.eigenvalues, unfinished.eigenvectors
-    except ArpackError:
-        values, vectors = np.empty(0), np.empty((op.n, 0))
-    return values, vectors
+    return LinearOperator((op.n, op.n), matvec=multiply, matmat=multiply, dtype=np.float64)
 
 
 _MAKERS = {

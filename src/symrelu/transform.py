@@ -28,10 +28,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from symrelu.batches import batches, working_memory
 from symrelu.kernels.convex_rows import differentiate_rows, move_rows
 from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.threads import allowed_threads, run_rounds
+from symrelu.memory import batches, working_memory
 
 _UNKNOWN = -1.0  # similarities are nonnegative
 

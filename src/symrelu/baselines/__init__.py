@@ -1,7 +1,7 @@
 """What others do with the same matrix, for comparison."""
 
 from symrelu.baselines.coupled import symmetric_nmf
-from symrelu.baselines.eigen import truncated_eigen
+from symrelu.baselines.eigenpairs import truncated_eigen
 from symrelu.baselines.symanls import SymANLS
 from symrelu.baselines.symhals import SymHALS
 from symrelu.baselines.three_block import three_block_nmd

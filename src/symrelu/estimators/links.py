@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.batches import batches
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import SymmetricReLU, check_exclude, largest
+from symrelu.memory import batches
 from symrelu.problem import Problem
 from symrelu.settings import Limits, Run, Start, documented
 from symrelu.solution import Solution, Status

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.kernels import tiles
-from symrelu.kernels.rows import solve_rows
+from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.threads import allowed_threads, run_rounds
 from symrelu.operators.base import Operator
 

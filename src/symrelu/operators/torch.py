@@ -328,7 +328,7 @@ def _solve_definite(systems: Any, right: Any) -> Any:
 def _factorised(systems: Any) -> Any:
     """Return Cholesky factors in which a pivot that is not positive is infinite.
 
-    That unknown is then zero in every solution, as in :func:`symrelu.kernels.rows.factorise`.
+    That unknown is then zero in every solution, as in :func:`symrelu.kernels.row_systems.factorise`.
     """
     factors = torch.zeros_like(systems)
     for j in range(systems.shape[-1]):

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from symrelu.operators.base import Operator
+from symrelu.solvers.alternating import partial_gradient, rise
 from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
 from symrelu.solvers.cubic import positive_root
-from symrelu.solvers.partial import partial_gradient, rise
+from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
 # The paper asks for D_psi(U, Y) <= (a - e) / (1 + step_size) D_psi(U_previous, U) with 1 > a > e > 0 and
 # shrinks b by 0.9 until it holds; a - e = 0.99 is our choice.
@@ -136,7 +137,7 @@ class AAPB:
         step_size: float,
     ) -> AAPBState:
         """Choose the extrapolated point Y of the coming step and make the pass at U that it needs."""
-        b = self.momentum * max(0, iteration - 1) / (iteration + 2)
+        b = extrapolation_weight(self.momentum, iteration)
         change = U - previous
         uu, ud, dd = square_norm(op, U), inner(op, U, change), square_norm(op, change)
         distance = bregman_distance(previous_latent_norm, uu, -ud, dd)
@@ -148,7 +149,7 @@ class AAPB:
             product = passed.product[:, :rank] + b * passed.product[:, rank:]
             Y = U + b * change
         else:
-            Y = U + b * change if b > 0 else U
+            Y = extrapolate(U, previous, b)
             passed = op.residual_product(U, Y)
             product = passed.product
         gradient = partial_gradient(op, U, Y, product)

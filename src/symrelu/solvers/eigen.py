@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import Factor, State, Vector, check_count, check_range, objective, square_norm
+from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,9 +85,9 @@ class Eigen:
         """Go to the leading eigenvectors of W, extrapolate, and evaluate there; take back what went too far."""
         U, eigenvalues = _best_factor(op, state, state.sweeps)
         k = state.since_restart
-        b = self.momentum * max(0, k - 1) / (k + 2)
+        b = extrapolation_weight(self.momentum, k)
         if b > 0:
-            new = _evaluate(op, U + b * (U - state.eigenfactor), U, k + 1, eigenvalues, state.sweeps)
+            new = _evaluate(op, extrapolate(U, state.eigenfactor, b), U, k + 1, eigenvalues, state.sweeps)
             if new.objective <= state.objective:
                 return new
             k = 0

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
+from symrelu.solvers.alternating import partial_gradient, rise
 from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
-from symrelu.solvers.partial import partial_gradient, rise
+from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
 # L falls a little after each success, and is doubled when it was too small.
 _RELAX = 0.9
@@ -93,8 +94,8 @@ class PALM:
                 return new
 
     def _evaluate(self, op: Operator, U: Any, previous: Any, iteration: int, curvature: float) -> PALMState:
-        b = self.momentum * max(0, iteration - 1) / (iteration + 2)
-        Y = U + b * (U - previous) if b > 0 else U
+        b = extrapolation_weight(self.momentum, iteration)
+        Y = extrapolate(U, previous, b)
         passed = op.residual_product(U, Y)
         gradient = partial_gradient(op, U, Y, passed.product)
         return PALMState(

@@ -36,21 +36,21 @@ def any_nonzero(M: Any) -> bool:
     return bool(stored(M).any())
 
 
-def without(M: Any, mask: Any | None, *, diagonal: bool = False) -> Any:
+def without(M: Any, mask: Any | None, *, without_diagonal: bool = False) -> Any:
     """Return M with zeros where the mask is true, and on the diagonal if that is asked; M if it has them."""
     if sparse.issparse(M):
         rows, cols = _places(M)
-        unknown = rows == cols if diagonal else np.zeros(len(rows), bool)
+        unknown = rows == cols if without_diagonal else np.zeros(len(rows), bool)
         if mask is not None:
             unknown |= _entries(mask, rows, cols)
         return _kept(M, rows, ~unknown) if unknown.any() else M
     places = None if mask is None else _true_places(mask)
-    if not (places is not None and M[places].any()) and not (diagonal and M.diagonal().any()):
+    if not (places is not None and M[places].any()) and not (without_diagonal and M.diagonal().any()):
         return M
     M = M.copy()
     if places is not None:
         M[places] = 0
-    if diagonal:
+    if without_diagonal:
         np.fill_diagonal(M, 0)
     return M
 

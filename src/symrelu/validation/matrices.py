@@ -74,7 +74,7 @@ def check_observed(
     check_choice("diagonal", diagonal, ("fit", "ignore"))
     M = to_floats(M, name, check_square)
     mask = check_mask(mask, M.shape[0])
-    observed = without(M, mask, diagonal=diagonal == "ignore")
+    observed = without(M, mask, without_diagonal=diagonal == "ignore")
     _check_values(observed, name)
     observed = _check_symmetric(observed, name)
     if not any_nonzero(observed):

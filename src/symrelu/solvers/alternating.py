@@ -1,4 +1,4 @@
-"""F(W, Y) = 1/2 ||W - (Y*s) Y^T||^2 as a function of Y, with the W that belongs to another factor U.
+"""The U-part of the alternating objective: F(W, Y) = 1/2 ||W - (Y*s) Y^T||^2, where W belongs to a factor U.
 
 All from R(U) Y: W = (U*s) U^T + R(U) is never formed.
 """

@@ -12,10 +12,10 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 from symrelu.baselines.linear import LinearModelOperator
 from symrelu.fitted import Linear
+from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import complete
 from symrelu.settings import check_rank
@@ -92,11 +92,10 @@ def _size(values: np.ndarray, positive: bool) -> np.ndarray:
 def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return at least the asked eigenpairs: all of them where a Krylov space would not do."""
     n = M.shape[0]
-    if 2 * rank >= n:
+    if not arpack_suits(rank, n):
         return np.linalg.eigh(as_array(M))
-    v0 = random_generator(random_state).standard_normal(n)
-    further = np.random.default_rng(v0.view(np.uint64))  # vectors that are drawn where eigenvalues repeat
-    values, vectors = _by_arpack(M, rank, "LA" if positive else "LM", v0, further)
+    v0, further = search_vectors(n, random_generator(random_state))
+    values, vectors = largest_eigenpairs(M, rank, v0, further, by_magnitude=not positive)
     for _ in range(rank):  # each round finds at least one that was missed
         scale = float(np.abs(values).max(initial=0))
         smallest = max(0.0, _size(values, positive).min()) if len(values) == rank else -np.inf
@@ -108,16 +107,6 @@ def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[n
         leading = np.argsort(-_size(values, positive), kind="stable")[:rank]
         values, vectors = values[leading], vectors[:, leading]
     return values, vectors
-
-
-def _by_arpack(M: Any, rank: int, which: str, v0: np.ndarray, rng: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return what ARPACK finds: it may give up where M has few distinct eigenvalues."""
-    try:
-        return eigsh(M, k=rank, which=which, v0=v0.astype(M.dtype), rng=rng)
-    except ArpackNoConvergence as unfinished:
-        return unfinished.eigenvalues, unfinished.eigenvectors
-    except ArpackError:
-        return np.empty(0, M.dtype), np.empty((M.shape[0], 0), M.dtype)
 
 
 def _largest_beside(

@@ -1,0 +1,132 @@
+"""The kernels of the small linear systems, against numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from symrelu.kernels.row_systems import factorise, solve_rows, substitute
+
+SEEDS = st.integers(0, 2**32 - 1)
+TOLERANCE = {np.float64: 1e-9, np.float32: 1e-3}
+
+
+def solved(A, b):
+    """Return the solution by Cholesky factors; what the kernels must not read is NaN."""
+    n = len(b)
+    L = np.full((n + 2, n + 2), np.nan, A.dtype)
+    L[:n, :n] = np.where(np.tri(n, dtype=bool), A, np.nan)
+    x = np.append(b, np.full(2, np.nan, b.dtype))
+    factorise(L, n)
+    substitute(L, x, n)
+    assert np.isnan(x[n:]).all()
+    assert np.isnan(L[n:]).all()
+    assert np.isnan(L[~np.tri(n + 2, dtype=bool)]).all()
+    return x[:n]
+
+
+@given(seed=SEEDS, n=st.integers(0, 8), dtype=st.sampled_from([np.float64, np.float32]))
+def test_definite_systems(seed, n, dtype):
+    rng = np.random.default_rng(seed)
+    B = rng.standard_normal((n, n))
+    A, b = (B @ B.T + np.eye(n)).astype(dtype), rng.standard_normal(n).astype(dtype)
+    x = solved(A, b)
+    assert x.dtype == dtype
+    assert_allclose(x, np.linalg.solve(A.astype(np.float64), b), rtol=0, atol=TOLERANCE[dtype])
+
+
+def positive_pivots(A):
+    """Return which unknowns stay where each one without a positive pivot is left out, in their order."""
+    kept = []
+    for j in range(len(A)):
+        explained = A[j, kept] @ np.linalg.solve(A[np.ix_(kept, kept)], A[kept, j])
+        pivot = A[j, j] - explained
+        assume(abs(pivot) > 1e-3)  # nearer to zero, rounding may decide either way
+        if pivot > 0:
+            kept.append(j)
+    return kept
+
+
+@given(seed=SEEDS, n=st.integers(1, 8))
+def test_indefinite_systems_are_solved_without_the_unknowns_that_have_no_pivot(seed, n):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    A, b = A + A.T, rng.standard_normal(n)
+    kept = positive_pivots(A)
+    expected = np.zeros(n)
+    expected[kept] = np.linalg.solve(A[np.ix_(kept, kept)], b[kept])
+    assert_allclose(solved(A, b), expected, rtol=0, atol=1e-6 * max(1, np.abs(expected).max()))
+
+
+def test_pivots_that_rounding_took_away_leave_their_unknowns_at_zero():
+    A = np.array([[4.0, 2, 0], [2, 1, 0], [0, 0, 9]])
+    A[1, 1] -= 1e-9  # not definite any more
+    assert_array_equal(solved(A, np.array([8.0, 5, 18])), [2, 0, 2])
+
+
+def solved_rows(support, V, ridge, right, first=0, last=None):
+    """Return the solutions of the systems of the rows of a boolean matrix; NaN where none was asked for."""
+    indptr = np.append(0, np.cumsum(support.sum(axis=1))).astype(np.int64)
+    indices = np.nonzero(support)[1].astype(np.int32)
+    inverse = np.linalg.inv(ridge)
+    out = np.full_like(right, np.nan)
+    last = len(support) if last is None else last
+    solve_rows(indptr, indices, V, ridge, V @ inverse, right @ inverse, right, out, first, last)
+    return out
+
+
+@given(
+    seed=SEEDS,
+    n=st.integers(1, 12),
+    rank=st.integers(1, 6),
+    columns=st.integers(1, 3),
+    dtype=st.sampled_from([np.float64, np.float32]),
+)
+def test_rows_shorter_and_longer_than_the_rank(seed, n, rank, columns, dtype):
+    """Fewer entries than columns go by Woodbury's identity, the others by the system itself."""
+    rng = np.random.default_rng(seed)
+    support = rng.random((n, n)) < rng.random((n, 1))  # rows of any length
+    V = rng.standard_normal((n, rank)).astype(dtype)
+    ridge = (V.T @ V / n + np.eye(rank)).astype(dtype)
+    right = rng.standard_normal((n, columns, rank)).astype(dtype)
+    out = solved_rows(support, V, ridge, right)
+    for i, row in enumerate(support):
+        system = (V[row].T @ V[row] + ridge).astype(np.float64)
+        assert_allclose(out[i], np.linalg.solve(system, right[i].T).T, rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7])
+def test_each_length_of_rows(length):
+    """With three columns, both branches and the border between them for certain."""
+    rng = np.random.default_rng(length)
+    support = np.tile(np.arange(7) < length, (7, 1))
+    V, right = rng.standard_normal((7, 3)), rng.standard_normal((7, 2, 3))
+    ridge = np.diag([0.5, 1.0, 2.0])
+    expected = np.linalg.solve(V[:length].T @ V[:length] + ridge, right.transpose(0, 2, 1)).transpose(0, 2, 1)
+    assert_allclose(solved_rows(support, V, ridge, right), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_only_the_rows_asked_for_are_written():
+    rng = np.random.default_rng(0)
+    support = rng.random((9, 9)) < 0.5
+    V, right = rng.standard_normal((9, 3)), rng.standard_normal((9, 2, 3))
+    all_rows = solved_rows(support, V, np.eye(3), right)
+    some = solved_rows(support, V, np.eye(3), right, 2, 5)
+    assert_array_equal(some[2:5], all_rows[2:5])
+    assert np.isnan(np.delete(some, slice(2, 5), axis=0)).all()
+
+
+def test_an_indefinite_system_of_a_long_row_leaves_unknowns_at_zero():
+    support, V = np.ones((4, 4), bool), np.ones((4, 2))
+    ridge = np.diag([-5.0, 5.0])  # 4 - 5 < 0: no pivot for the first unknown
+    right = np.tile([3.0, 18.0], (4, 1, 1))
+    assert_array_equal(solved_rows(support, V, ridge, right), np.tile([0.0, 2.0], (4, 1, 1)))
+
+
+def test_an_indefinite_system_of_a_short_row_leaves_the_ridge_alone():
+    """The one entry of the row has no pivot, 1 + v . v / ridge < 0: the row is solved as if it were empty."""
+    support, V = np.eye(3, dtype=bool), np.ones((3, 2))
+    ridge = np.diag([-1.0, -1.0])
+    right = np.tile([3.0, 12.0], (3, 1, 1))
+    assert_array_equal(solved_rows(support, V, ridge, right), -right)
