@@ -68,11 +68,13 @@ def lowest_cost(m, unknown, V, alpha, zero_weight):
     basis, values, _ = np.linalg.svd(A / np.where(sizes > 0, sizes, 1), full_matrices=False)
     A = basis[:, values > 1e-13 * values.max(initial=0.0)]
     slack = np.eye(len(A), len(m))[:, m == 0]
-    free = np.full(A.shape[1], -np.inf)
-    lower = np.append(free, np.zeros(slack.shape[1]))
+    # So would it be where they depend on each other but for a zero of M, hence the bound.
+    free = np.full(A.shape[1], 1e5 * max(m.max(initial=0.0), 1e-300))
+    lower = np.append(-free, np.zeros(slack.shape[1]))
+    upper = np.append(free, np.full(slack.shape[1], np.inf))
     target = np.append(m, np.zeros(V.shape[1]))
     return lsq_linear(
-        np.hstack([A, slack]), target, (lower, np.inf), method="bvls", tol=1e-15, max_iter=1000
+        np.hstack([A, slack]), target, (lower, upper), method="bvls", tol=1e-15, max_iter=1000
     ).cost
 
 
