@@ -212,6 +212,26 @@ def test_a_state_that_could_not_be_read_again_is_refused_before_the_first_step(t
     assert not (tmp_path / "fit").exists()
 
 
+def test_annotations_that_cannot_be_read_are_named(tmp_path):
+    class Hidden(DescentState):
+        other: "NowhereToBeFound"  # noqa: F821
+
+    Hidden = dataclass(frozen=True, eq=False, kw_only=True)(Hidden)
+
+    @dataclass(frozen=True)
+    class Unreadable(Descent):
+        State = Hidden
+
+        def init(self, op, U0):
+            state = super().init(op, U0)
+            return Hidden(other=1.0, **{f.name: getattr(state, f.name) for f in fields(state)})
+
+    with pytest.raises(
+        TypeError, match=r"annotations cannot be read \(name 'NowhereToBeFound' is not defined\)"
+    ):
+        decompose(PAPER_EXAMPLE, 2, solver=Unreadable(), checkpoint=tmp_path / "fit")
+
+
 def test_auto_needs_what_the_imputed_start_does():
     from symrelu.start import check_start_offered
 

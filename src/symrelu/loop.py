@@ -190,9 +190,8 @@ class Fit:
         self.status: Status | None = None
         self.moved = False
         self._now: Standing | None = None
-        self._evaluations_elsewhere = (
-            -op.evaluations
-        )  # of this fit on another operator, less others on this one
+        # Those of this fit before it was resumed, less those that others made on this operator.
+        self._evaluations_elsewhere = -op.evaluations
 
     @property
     def begun(self) -> bool:

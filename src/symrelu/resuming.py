@@ -124,7 +124,10 @@ def restored(kind: type[State], values: Mapping[str, Any], op: Operator) -> Stat
     -------
     state : State
     """
-    hints = get_type_hints(kind, include_extras=True)
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError as error:  # of a class in a function, say
+        raise ValueError(f"its annotations cannot be read ({error})") from error
     expected = {field.name: hints[field.name] for field in fields(kind)}
     if set(values) != set(expected):
         raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")

@@ -90,8 +90,8 @@ def as_operator(
         Whether the diagonal of M is data or unknown.
     mask : csr_array of bool, ndarray of bool, or None
         True where the entry is unknown.
-    backend : {"auto", "dense", "sparse", "reference", "torch"}
-        "auto" keeps M as it came.
+    backend : str, default="auto"
+        A name among ``BACKENDS``; "auto" keeps M as it came.
 
     Returns
     -------
