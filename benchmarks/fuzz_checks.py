@@ -17,7 +17,7 @@ from fuzz_cases import DEGENERATE, DENSE, INTEGERS, UNSCALED, Case
 from scipy import sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, Status, decompose
-from symrelu.stopping import PLATEAU_WINDOW
+from symrelu.fit.stopping import PLATEAU_WINDOW
 from symrelu.validation import NothingObserved
 
 Outcome = Solution | Exception

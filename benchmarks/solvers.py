@@ -31,10 +31,10 @@ from symrelu.experiments.cases import Case, ReluGram, matrix_of
 from symrelu.experiments.environment import describe_environment
 from symrelu.experiments.methods import ReluFit
 from symrelu.experiments.real import DIGITS
+from symrelu.fit.settings import Limits
+from symrelu.fit.starts import start
 from symrelu.operators import as_operator
 from symrelu.plots import new_figure, save_figure
-from symrelu.settings import Limits
-from symrelu.start import start
 
 TOL = 1e-4
 BASELINES = {step: ReluFit(f"AAPB, step {step}", AAPB(step_size=float(step))) for step in (1, 10)}

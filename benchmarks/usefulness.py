@@ -41,16 +41,16 @@ from symrelu import LinkPredictor, SymReLUClustering
 from symrelu.baselines import SymHALS, symmetric_nmf
 from symrelu.datasets import load_digits_graph, load_graph
 from symrelu.datasets.published import load_dataset
+from symrelu.fit.loop import run
+from symrelu.fit.settings import Limits
+from symrelu.fit.starts import start
+from symrelu.fitted.linkage_tree import average_linkage, average_linkage_of_factor
 from symrelu.graphs import self_tuning_graph
-from symrelu.linkage import average_linkage, average_linkage_of_factor
-from symrelu.loop import run
 from symrelu.metrics import clustering_accuracy
 from symrelu.operators import SparseOperator
 from symrelu.operators.base import Evaluation
 from symrelu.plots import new_figure, save_figure
-from symrelu.settings import Limits
 from symrelu.solvers import LBFGS
-from symrelu.start import start
 
 IMAGES = ("digits", "ORL", "COIL20", "YaleB", "PIE")
 GRAPHS = ("email-Eu-core", "polblogs", "cora")

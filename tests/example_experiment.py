@@ -12,7 +12,7 @@ from symrelu.experiments.experiment import Experiment, Figure, Results, results_
 from symrelu.experiments.methods import EIGEN_IMPUTED, LBFGS_IMPUTED
 from symrelu.experiments.registry import Option, Quick, Seeds, register_experiment
 from symrelu.experiments.tables import Entry, Table
-from symrelu.settings import Limits
+from symrelu.fit.settings import Limits
 
 CASE = ReluGram(60, 4, 0.0)
 METHODS = (EIGEN_IMPUTED, LBFGS_IMPUTED)

@@ -11,11 +11,11 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from symrelu import loop
-from symrelu.observers import HistoryKeeper, callers
+from symrelu.fit import loop
+from symrelu.fit.observers import HistoryKeeper, callers
+from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
 from symrelu.operators.torch import TorchOperator
-from symrelu.settings import Limits
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
 
 PAPER_EXAMPLE = np.array(
@@ -225,3 +225,14 @@ def run(op: Operator, solver: Any, U0: Any, limits: Limits, callback: Any = None
     history = HistoryKeeper()
     outcome = loop.run(op, solver, U0, limits, observers=[history, *callers(callback)], **settings)
     return SimpleNamespace(**vars(outcome), history=history.history(), converged=outcome.status.converged)
+
+
+def damaged(content, flips, cuts):
+    """Yield a file with one bit flipped, and cut short, at places that are the same in each run."""
+    rng = np.random.default_rng(0)
+    for bit in rng.choice(8 * len(content), flips, replace=False):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        yield bytes(flipped)
+    for length in rng.choice(len(content), cuts, replace=False):
+        yield content[:length]

@@ -6,7 +6,8 @@ import warnings
 import pytest
 
 import symrelu
-from symrelu import baselines, datasets, fitted, graphs, loop, metrics, operators, settings, solvers
+from symrelu import baselines, datasets, fitted, graphs, metrics, operators, solvers
+from symrelu.fit import loop, settings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -14,12 +15,12 @@ with warnings.catch_warnings():
 
 MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
 INTERNAL = (
-    "symrelu.loop",
+    "symrelu.fit.loop",
     "symrelu.operators",
-    "symrelu.settings",
+    "symrelu.fit.settings",
     "symrelu.solvers",
-    "symrelu.start",
-    "symrelu.stopping",
+    "symrelu.fit.starts",
+    "symrelu.fit.stopping",
     "symrelu.validation",
 )
 

@@ -1,13 +1,20 @@
 """ReLU-based symmetric matrix decomposition: M ~ max(0, U U^T) for nonnegative sparse symmetric M."""
 
-from symrelu import baselines, datasets, graphs, metrics
-from symrelu.checkpoint import Checkpoint
-from symrelu.decompose import decompose
-from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
-from symrelu.problem import Problem
-from symrelu.selection import RankSelection, select_rank
-from symrelu.solution import History, Solution, Status
-from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from symrelu import old_names
+
+if TYPE_CHECKING:  # what __getattr__ below does, for type checkers and editors
+    from symrelu import baselines, datasets, graphs, metrics
+    from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
+    from symrelu.fit.checkpoint import Checkpoint
+    from symrelu.fit.decompose import decompose
+    from symrelu.fit.rank_selection import RankSelection
+    from symrelu.fit.selection import select_rank
+    from symrelu.fitted import History, Solution, Status
+    from symrelu.problem import Problem
+    from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 __version__ = "0.2.0.dev0"
 
@@ -32,3 +39,54 @@ __all__ = [
     "metrics",
     "select_rank",
 ]
+
+# Public name -> where it is. It is imported when it is first asked for, so that `import symrelu` is quick.
+_HOMES = {
+    "AAPB": "symrelu.solvers",
+    "LBFGS": "symrelu.solvers",
+    "PALM": "symrelu.solvers",
+    "Eigen": "symrelu.solvers",
+    "Checkpoint": "symrelu.fit.checkpoint",
+    "decompose": "symrelu.fit.decompose",
+    "RankSelection": "symrelu.fit.rank_selection",
+    "select_rank": "symrelu.fit.selection",
+    "History": "symrelu.fitted",
+    "Solution": "symrelu.fitted",
+    "Status": "symrelu.fitted",
+    "Problem": "symrelu.problem",
+    "LinkPredictor": "symrelu.estimators",
+    "SymReLU": "symrelu.estimators",
+    "SymReLUClustering": "symrelu.estimators",
+}
+_PACKAGES = (
+    "baselines",
+    "datasets",
+    "estimators",
+    "experiments",
+    "fit",
+    "fitted",
+    "graphs",
+    "metrics",
+    "operators",
+    "plots",
+    "problem",
+    "solvers",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _PACKAGES:
+        value = import_module(f"symrelu.{name}")
+    else:
+        raise AttributeError(f"module 'symrelu' has no attribute {name!r}")
+    globals()[name] = value  # the next one asks no function
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})
+
+
+old_names.install()

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import io, sparse
 
-from symrelu.memory import available_memory
+from symrelu.kernels.memory import available_memory
 
 _LONGEST_NAME = 255  # on every file system in common use
 _CHUNK = 2**20

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from symrelu.baselines.linear import LinearModelOperator, half_square_distance
-from symrelu.fitted import Linear
+from symrelu.fit.loop import Callback, run
+from symrelu.fit.observers import HistoryKeeper, callers
+from symrelu.fit.settings import Limits, Run, Start, check_rank, documented
+from symrelu.fitted.models import Linear
+from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, run
-from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Operator
 from symrelu.problem import Problem, complete
-from symrelu.settings import Limits, Run, Start, check_rank, documented
-from symrelu.solution import Solution
 from symrelu.solvers.base import Factor, State, check_range
 from symrelu.validation import (
     check_callback,

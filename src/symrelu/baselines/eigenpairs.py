@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from symrelu.baselines.linear import LinearModelOperator
-from symrelu.fitted import Linear
+from symrelu.fit.settings import check_rank
+from symrelu.fitted.history import History, Record, Status
+from symrelu.fitted.models import Linear
+from symrelu.fitted.solution import Solution
 from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import complete
-from symrelu.settings import check_rank
-from symrelu.solution import History, Record, Solution, Status
 from symrelu.validation import as_array, random_generator
 
 _ROUNDING = 100  # times eps: differences of eigenvalues, relative to the largest one, that say nothing

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.fitted import TwoFactor
+from symrelu.fit.loop import Callback, run
+from symrelu.fit.observers import HistoryKeeper, callers
+from symrelu.fit.settings import Limits, Run, Start, check_rank, documented
+from symrelu.fit.starts import start
+from symrelu.fitted.models import TwoFactor
+from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.loop import Callback, run
-from symrelu.observers import HistoryKeeper, callers
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import HostOperator
 from symrelu.problem import Problem, complete
-from symrelu.settings import Limits, Run, Start, check_rank, documented
-from symrelu.solution import Solution
 from symrelu.solvers.base import State, check_range, square_norm
-from symrelu.start import start
 from symrelu.validation import as_array, check_callback, check_memory, check_start
 
 # M, two matrices in each of the states that the loop knows (old, new and best), and those of a pass

@@ -1,17 +1,55 @@
-"""``symrelu demo``."""
+"""``symrelu demo``: the digits graph, fitted, compared and drawn."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 from rich.table import Table
 
-from symrelu import demo as demonstration
 from symrelu import metrics
+from symrelu.baselines import truncated_eigen
 from symrelu.cli.screen import check_plots, console, fit_progress, sentence
+from symrelu.datasets import load_digits_graph
 from symrelu.files import check_output
+from symrelu.fit.decompose import decompose
+from symrelu.fit.holdout import fit_without
+from symrelu.fit.loop import Callback
+from symrelu.fitted.solution import Solution
+from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices, save_figure
+from symrelu.problem import Problem
+
+RANK = 20
+ITERATIONS = 100
+HELD_OUT = 0.1
+BINS = 150
+
+# Name -> whether the diagonal is data, and the model.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "max(0, U Uᵀ), the paper's model": ("fit", {}),
+    "one negative column, no diagonal": ("ignore", {"n_negative": 1}),
+    "the same, shrunk (alpha = 0.05)": ("ignore", {"n_negative": 1, "alpha": 0.05}),
+}
+
+
+class Row(NamedTuple):
+    """One line of the comparison."""
+
+    name: str
+    relative_error: float
+    held_out_error: float
+
+
+class Demo(NamedTuple):
+    """What the demo fitted."""
+
+    M: Any
+    labels: np.ndarray
+    solutions: dict[str, Solution]
+    rows: list[Row]
 
 
 def demo(
@@ -22,23 +60,76 @@ def demo(
     check_plots()
     console.print(
         "M is the nearest-neighbour graph of 1797 handwritten digits: which factor U of rank "
-        f"{demonstration.RANK} gives M ~ max(0, X)?"
+        f"{RANK} gives M ~ max(0, X)?"
     )
-    with fit_progress("fitting", demonstration.fits() * demonstration.ITERATIONS) as callback:
-        result = demonstration.run_demo(callback)
-    table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {demonstration.RANK}")
+    with fit_progress("fitting", fits() * ITERATIONS) as callback:
+        result = run_demo(callback)
+    table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}")
     table.add_column("model of M")
     table.add_column("relative error", justify="right")
     table.add_column("of the pairs held out", justify="right")
     for row in result.rows:
         table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
     console.print(table)
-    ratio = metrics.parameters_per_pair(result.M, demonstration.RANK)
+    ratio = metrics.parameters_per_pair(result.M, RANK)
     console.print(
         f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
         "the last column is the error on a tenth of the pairs, hidden from a second fit (zeros to the "
         "eigendecomposition, which knows no unknown entries). All are judged by max(0, X). The negative column "
         "lets the fit go through every pair, which is interpolation; shrunk by alpha it predicts better."
     )
-    demonstration.draw_demo(result, output)
+    draw_demo(result, output)
     console.print(sentence("Picture:", str(output)))
+
+
+def fits() -> int:
+    """Return how many fits :func:`run_demo` makes."""
+    return 2 * len(MODELS)
+
+
+def run_demo(callback: Callback | None = None) -> Demo:
+    """Fit the digits graph by three models and compare them with the eigendecomposition.
+
+    Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it. All are
+    judged by max(0, X). The eigendecomposition knows no unknown entries: hidden pairs are zeros to it.
+    """
+    M, labels = load_digits_graph()
+    mask = metrics.random_mask(M.shape[0], HELD_OUT, random_state=0)
+    problems = {diagonal: Problem.of(M, diagonal=diagonal) for diagonal in ("fit", "ignore")}
+    whole = problems["fit"]
+    eigen = truncated_eigen(whole, RANK)
+    # It takes no unknown entries: in .M the hidden pairs are zeros.
+    _, held_out = fit_without(whole, mask, lambda problem: truncated_eigen(problem.M, RANK))
+    error = metrics.relative_error(whole, eigen.U, eigen.signature)
+    rows = [Row("truncated eigendecomposition", error, held_out)]
+    solutions = {}
+    for name, (diagonal, model) in MODELS.items():
+        problem = problems[diagonal]
+        fit = partial(_fit, model, callback)
+        solutions[name] = fit(problem)
+        _, held_out = fit_without(problem, mask, fit)
+        rows.append(Row(name, solutions[name].relative_error, held_out))
+    return Demo(M, labels, solutions, rows)
+
+
+def _fit(model: dict[str, Any], callback: Callback | None, problem: Problem) -> Solution:
+    return decompose(problem, RANK, max_iter=ITERATIONS, random_state=0, callback=callback, **model)
+
+
+def draw_demo(demo: Demo, path: Path) -> None:
+    """Draw M, the fits and the error curves; nodes are sorted by digit."""
+    order = np.argsort(demo.labels, kind="stable")
+    matrices = {"M: graph of 1797 digits": binned(demo.M, order, BINS)}
+    for name, solution in demo.solutions.items():
+        matrices[name] = binned_gram(solution, order, BINS)
+    figure = new_figure(figsize=(18.5, 4.2))
+    *squares, curves = figure.subplots(1, 5, width_ratios=[1, 1, 1, 1, 1.2])
+    image = plot_matrices(matrices, squares)
+    figure.colorbar(image, ax=squares, shrink=0.85, pad=0.01, label="mean similarity in a cell")
+    plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, curves)
+    eigen = demo.rows[0]
+    curves.axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
+    curves.legend(loc="upper right", bbox_to_anchor=(1, 0.76), frameon=False, fontsize=7)
+    curves.set_title(f"rank {RANK}")
+    figure.get_layout_engine().set(wspace=0.06)
+    save_figure(figure, path, dpi=110)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from symrelu import Problem, Solution, Status, decompose, metrics
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, console, errors, fit_progress, printable
 from symrelu.files import check_output, read_matrix
+from symrelu.fit.holdout import fit_without
 
 
 @with_options(fit_options())
@@ -74,12 +76,11 @@ def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
 def _judge(problem: Problem, hidden: Any, settings: dict[str, Any], callback: Any) -> tuple[str, bool]:
     """Fit without the hidden pairs; return what the fit makes of them, and whether it was interrupted."""
     try:
-        judged = decompose(problem.hide(hidden), **settings, callback=callback)
+        judged, error = fit_without(problem, hidden, partial(decompose, **settings, callback=callback))
     except KeyboardInterrupt:
         return "not measured: interrupted", True
     if judged.status is Status.INTERRUPTED:
         return "not measured: interrupted", True
-    error = metrics.held_out_error(problem, judged.U, judged.signature, mask=hidden)
     return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
 
 

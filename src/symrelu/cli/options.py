@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
-from symrelu.docstrings import read_parameters
 from symrelu.experiments.registry import MakeExperiment, options_of
-from symrelu.settings import VALUES, Description
+from symrelu.fit.docstrings import read_parameters
+from symrelu.fit.settings import VALUES, Description
 from symrelu.solvers import SOLVERS, get_solver
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -11,14 +11,15 @@ from sklearn.utils import check_array
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from symrelu.decompose import decompose
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
+from symrelu.fit.decompose import decompose
+from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
+from symrelu.fitted.history import Status
+from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.problem import Problem
-from symrelu.settings import TABLE, Limits, Model, Run, Start, pick
-from symrelu.solution import Solution, Status
 from symrelu.validation import (
     check_choice,
     check_integer,
@@ -74,7 +75,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(X, Problem):
             raise TypeError(
                 "X must be a matrix or a graph, got a Problem. Pass fit(problem.M, mask=problem.mask), or the "
-                "Problem itself to symrelu.decompose."
+                "Problem itself to symrelu.fit.decompose."
             )
         similarities = self._similarities(X)
         if similarities is None:

@@ -10,9 +10,10 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from symrelu.fitted import SymmetricReLU
-from symrelu.loop import Progress
-from symrelu.solution import History, Solution, Status
+from symrelu.fit.loop import Progress
+from symrelu.fitted.history import History, Status
+from symrelu.fitted.models import SymmetricReLU
+from symrelu.fitted.solution import Solution
 
 __all__ = ["CallbackSupportMixin", "StepTasks", "with_callbacks"]
 

@@ -9,11 +9,12 @@ from sklearn.base import ClusterMixin
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.history import Status
+from symrelu.fitted.linkage_tree import average_linkage_of_factor
+from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
-from symrelu.linkage import average_linkage_of_factor
-from symrelu.settings import Limits, Model, Run, Start, documented
-from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
 
 # Two moons need more columns than clusters; from 10 on, more change little. And 100 classes needed 30.
@@ -51,7 +52,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     ----------
     labels_ : ndarray of int of shape (n_samples,)
         Cluster of each item, from 0 to n_clusters - 1, numbered by first appearance.
-    tree_ : symrelu.linkage.Tree
+    tree_ : symrelu.fitted.linkage_tree.Tree
         All merges. ``tree_.cut(k)`` gives k clusters without another fit, ``tree_.to_scipy()`` the matrix that
         ``scipy.cluster.hierarchy.dendrogram`` draws.
     embedding_ : ndarray of shape (n_samples, n_components)

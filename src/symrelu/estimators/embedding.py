@@ -9,17 +9,17 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.checkpoint import as_checkpoint, saved_rank
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
-from symrelu.fitted import SymmetricReLU
+from symrelu.fit.checkpoint import as_checkpoint, saved_rank
+from symrelu.fit.selection import GRID, SETTINGS, select_rank
+from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.models import SymmetricReLU
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.tables import flags_of
 from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem
-from symrelu.selection import GRID, SETTINGS, select_rank
-from symrelu.settings import Limits, Model, Run, Start, documented
 from symrelu.validation import check_choice, check_integer, check_rows
 
 

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.queries import QueriesMixin
-from symrelu.fitted import SymmetricReLU, check_exclude, largest
-from symrelu.memory import batches
+from symrelu.fit.settings import Limits, Run, Start, documented
+from symrelu.fitted.history import Status
+from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
+from symrelu.fitted.solution import Solution
+from symrelu.kernels.memory import batches
 from symrelu.problem import Problem
-from symrelu.settings import Limits, Run, Start, documented
-from symrelu.solution import Solution, Status
 from symrelu.validation import NothingObserved, check_integer, check_number
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.fitted import FittedModel, answered_by_the_model
+from symrelu.fitted.models import FittedModel, answered_by_the_model
 
 
 class QueriesMixin:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from symrelu.solution import Solution
+from symrelu.fitted.solution import Solution
 
 _MARK = "_is_clone"
 

@@ -12,7 +12,7 @@ from symrelu.experiments.experiment import Experiment, Figure, Results, results_
 from symrelu.experiments.methods import ReluFit, aapb
 from symrelu.experiments.registry import DataHome, Quick, Seeds, find_chosen, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
-from symrelu.settings import Limits
+from symrelu.fit.settings import Limits
 from symrelu.solvers import AAPB
 
 REPRODUCING = replace(aapb(paper.STEP), name=f"step {paper.STEP:g}, normal start, alpha 0")

@@ -21,11 +21,12 @@ from symrelu.experiments.cases import Case, matrix_of
 from symrelu.experiments.environment import describe_environment
 from symrelu.experiments.methods import Method
 from symrelu.files import make_folder, write_aside
+from symrelu.fit.loop import Callback
+from symrelu.fit.loop import Progress as FitProgress
+from symrelu.fit.settings import Limits
+from symrelu.fitted.history import Status
+from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import allowed_threads
-from symrelu.loop import Callback
-from symrelu.loop import Progress as FitProgress
-from symrelu.settings import Limits
-from symrelu.solution import Solution, Status
 from symrelu.validation import check_integer
 
 FORMAT = "symrelu cell"

@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from symrelu.baselines import SymANLS, SymHALS, symmetric_nmf, truncated_eigen
-from symrelu.decompose import decompose
-from symrelu.loop import Callback
-from symrelu.metrics import held_out_error, random_mask
-from symrelu.settings import Limits
-from symrelu.solution import Solution
+from symrelu.fit.decompose import decompose
+from symrelu.fit.holdout import fit_without
+from symrelu.fit.loop import Callback
+from symrelu.fit.settings import Limits
+from symrelu.fitted.solution import Solution
+from symrelu.metrics import random_mask
+from symrelu.problem import Problem
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 
@@ -87,20 +89,23 @@ class ModelFit:
 
     def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
         """Fit M ~ max(0, X)."""
-        mask = random_mask(M.shape[0], self.held_out, random_state=seed) if self.held_out else None
-        solution = decompose(
-            M,
-            rank,
-            n_negative=self.n_negative,
-            diagonal=self.diagonal,
-            mask=mask,
-            random_state=seed,
-            callback=callback,
-            **asdict(limits),
-        )
-        if mask is None:
-            return solution
-        return replace(solution, relative_error=held_out_error(M, solution.U, solution.signature, mask=mask))
+        problem = Problem.of(M, diagonal=self.diagonal)
+
+        def fit(problem: Problem) -> Solution:
+            return decompose(
+                problem,
+                rank,
+                n_negative=self.n_negative,
+                random_state=seed,
+                callback=callback,
+                **asdict(limits),
+            )
+
+        if not self.held_out:
+            return fit(problem)
+        mask = random_mask(problem.n, self.held_out, random_state=seed)
+        solution, error = fit_without(problem, mask, fit)
+        return replace(solution, relative_error=error)
 
     def cost(self, n: int, rank: int) -> float:
         """Return the size of a pass."""

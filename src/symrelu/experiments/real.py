@@ -21,7 +21,7 @@ from symrelu.experiments.registry import (
     register_experiment,
 )
 from symrelu.experiments.tables import Entry, Table, fixed
-from symrelu.settings import Limits
+from symrelu.fit.settings import Limits
 
 LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=paper.REAL_MAX_ITER)
 BOUND = EigenvalueBound()

@@ -20,8 +20,8 @@ from symrelu.experiments.registry import (
     register_experiment,
 )
 from symrelu.experiments.tables import Entry, Table, fixed
+from symrelu.fit.settings import Limits
 from symrelu.metrics import parameters_per_pair
-from symrelu.settings import Limits
 
 HELD_OUT = 0.1
 LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=200)

@@ -16,7 +16,7 @@ from symrelu.experiments.figures import columns_of, draw_momenta
 from symrelu.experiments.methods import OURS, ReluFit, aapb
 from symrelu.experiments.registry import Option, Quick, Seeds, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
-from symrelu.settings import Limits
+from symrelu.fit.settings import Limits
 
 Column = tuple[int, int, float, int]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.memory import available_memory
+from symrelu.kernels.memory import available_memory
 
 CheckShape = Callable[[tuple[int, ...], str], None]
 

@@ -1,0 +1,156 @@
+"""``decompose``: check, operator, start, loop, Solution. The function behind everything."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from symrelu.fit.checkpoint import CheckpointFile
+from symrelu.fit.loop import Callback, Observer, check_solver_offered, run
+from symrelu.fit.narration import narrated
+from symrelu.fit.observers import HistoryKeeper, callers
+from symrelu.fit.resuming import CheckpointWriter, standing_of
+from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fit.starts import check_start_offered, count_negative, start
+from symrelu.fitted.models import SymmetricReLU
+from symrelu.fitted.solution import Solution
+from symrelu.kernels.threads import single_threaded_blas
+from symrelu.operators import Operator, chosen_backend, operator_class
+from symrelu.problem import Problem
+from symrelu.solvers import Solver
+
+
+@documented
+def decompose(
+    M: Any,
+    rank: int,
+    *,
+    solver: Any = Run.solver,
+    n_negative: int | str = Model.n_negative,
+    diagonal: str = Model.diagonal,
+    mask: Any | None = None,
+    zero_weight: float = Model.zero_weight,
+    alpha: float = Model.alpha,
+    init: Any = Start.init,
+    tol: float = Limits.tol,
+    gtol: float = Limits.gtol,
+    ftol: float = Limits.ftol,
+    max_iter: int = Limits.max_iter,
+    max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
+    backend: str = Run.backend,
+    callback: Callback | None = Run.callback,
+    checkpoint: Any | None = Run.checkpoint,
+    verbose: int = Run.verbose,
+) -> Solution:
+    r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T.
+
+    .. math::
+
+        \min_U \tfrac12 \sum_{M_{ij} > 0} (M_{ij} - X_{ij})^2
+             + \tfrac{w}{2} \sum_{M_{ij} = 0} \max(0, X_{ij})^2
+             + \tfrac{\alpha}{2} \|U\|_F^2
+
+    A zero of M only asks for X <= 0 there, so X can have a far lower rank than M. With the defaults
+    (s = +1, w = 1) this is the ReLU-NSMD model of the paper.
+
+    Parameters
+    ----------
+    M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
+        Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
+        :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
+        one of edges, a torch tensor. Their names are dropped; the estimators keep them. Or a
+        :class:`~symrelu.Problem`, which brings its mask and diagonal and is not checked again.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
+        brought into the order of M by its names.
+
+    Returns
+    -------
+    solution : Solution
+        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best so far.
+
+    Examples
+    --------
+    The 5 x 5 matrix of the paper has rank 5, but it is the ReLU of a matrix of rank 2:
+
+    >>> import numpy as np
+    >>> from symrelu import decompose
+    >>> M = np.array([[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]])
+    >>> solution = decompose(M, rank=2, random_state=0)
+    >>> solution.converged, solution.relative_error <= 1e-4
+    (True, True)
+    >>> np.round(np.maximum(0, solution.U @ solution.U.T)).astype(int)[0].tolist()
+    [10, 0, 1, 7, 0]
+    """
+    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal, zero_weight=zero_weight, alpha=alpha)
+    begin = Start(init=init, random_state=random_state)
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    how = Run(solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose)
+    problem = Problem.of(M, mask, diagonal, fitted=True)
+    model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
+    begin = begin.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
+    with single_threaded_blas():  # the passes have threads of their own
+        return _fit(problem, model, begin, limits, how)
+
+
+def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run) -> Solution:
+    """Fit a problem; all settings are checked."""
+    backend = chosen_backend(how.backend, problem.M)
+    kind = operator_class(backend)
+    check_solver_offered(kind, how.solver)
+    check_start_offered(kind, begin.init, model.n_negative)
+    op = problem.operator(
+        _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
+        alpha=problem.scaled_alpha(model.alpha),
+        zero_weight=model.zero_weight,
+        backend=backend,
+    )
+    file = U0 = standing = None
+    if how.checkpoint is not None:
+        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how.solver, backend))
+    snapshot = None if file is None else file.read()
+    if file is not None and snapshot is not None:
+        op = op.with_signature(snapshot.signature)
+        with file.refusing():
+            standing = standing_of(snapshot, op, how.solver)
+        history = HistoryKeeper(snapshot.history.records())
+    else:
+        op, U0 = _beginning(op, model, begin, problem.exponent)
+        history = HistoryKeeper()
+    with narrated(how.verbose) as narrator:
+        observers: list[Observer] = [history, narrator, *callers(how.callback)]
+        if file is not None:
+            observers.append(CheckpointWriter(file, history, how.solver))
+        outcome = run(
+            op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, standing=standing
+        )
+    fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight)
+    solver = repr(how.solver)
+    return Solution.of(outcome, fitted, history=history.history(), solver=solver, diagonal=model.diagonal)
+
+
+def _beginning(op: Operator, model: Model, begin: Start, exponent: int) -> tuple[Operator, Any]:
+    """Return the operator under its signs, and a starting factor in its units."""
+    if isinstance(model.n_negative, str):
+        op = op.with_signature(_signature(model.rank, count_negative(op, begin.random_state)))
+    init = begin.init if isinstance(begin.init, str) else np.ldexp(begin.init, -exponent)
+    return op, start(op, init, begin.random_state)
+
+
+def _signature(rank: int, n_negative: int) -> np.ndarray:
+    """Return the signs of the columns, the negative ones last."""
+    return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
+
+
+def _identity(problem: Problem, model: Model, begin: Start, solver: Solver, backend: str) -> dict[str, Any]:
+    """Return by what a checkpoint knows the fit that it is of."""
+    return {
+        **asdict(model),
+        **begin.identity,
+        **problem.fingerprint(),
+        "solver": repr(solver),
+        "backend": backend,
+    }

@@ -1,0 +1,192 @@
+"""From a fit to a snapshot of it and back, across the border between host arrays and the operator's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import numpy as np
+
+from symrelu.fit.checkpoint import CheckpointFile, Snapshot, kind_of, state_class
+from symrelu.fit.loop import Fit, Observer
+from symrelu.fit.observers import HistoryKeeper
+from symrelu.fit.stopping import Standing
+from symrelu.fitted.history import History
+from symrelu.operators.base import Operator
+from symrelu.solvers.base import Solver, State
+
+
+class CheckpointWriter(Observer):
+    """Writes a fit down from time to time, and at its end.
+
+    Parameters
+    ----------
+    file : CheckpointFile
+    history : HistoryKeeper
+        Told of each step before this one is.
+    solver : Solver
+    """
+
+    def __init__(self, file: CheckpointFile, history: HistoryKeeper, solver: Solver) -> None:
+        self.file = file
+        self.history = history
+        self.solver = solver
+
+    def begin(self, fit: Fit) -> None:
+        snapshot = self._snapshot(fit)
+        check_state(type(fit.now.state), snapshot.state)
+        try:  # what could not be read again is not worth writing
+            standing_of(snapshot, fit.op, self.solver)
+        except ValueError as error:
+            declared = state_class(self.solver).__name__
+            raise TypeError(
+                f"{type(self.solver).__name__} declares State = {declared}, which its states do not go with: "
+                f"{str(error).replace('its ', '', 1)}. Declare the class of its states, with their annotations."
+            ) from error
+        self.step(fit)
+
+    def step(self, fit: Fit) -> bool:
+        if fit.status is None and self.file.is_due():
+            self.file.write(self._snapshot(fit))
+        return False
+
+    def end(self, fit: Fit) -> None:
+        if fit.status is not None or fit.now.n_iter > 0:
+            self.file.write(self._snapshot(fit))
+
+    def _snapshot(self, fit: Fit) -> Snapshot:
+        return snapshot_of(fit, self.history.history())
+
+
+def snapshot_of(fit: Fit, history: History) -> Snapshot:
+    """Return what a fit has come to.
+
+    Parameters
+    ----------
+    fit : Fit
+    history : History
+
+    Returns
+    -------
+    snapshot : Snapshot
+    """
+    op, now = fit.op, fit.now
+    return Snapshot(
+        state={field.name: _on_host(op, getattr(now.state, field.name)) for field in fields(now.state)},
+        best={field.name: _on_host(op, getattr(now.best, field.name)) for field in fields(State)},
+        signature=op.signs,
+        history=history,
+        recent_objectives=np.array(now.recent_objectives, np.float64),
+        evaluations=now.evaluations,
+        seconds=now.seconds,
+        next_confirmation=now.next_confirmation,
+    )
+
+
+def standing_of(snapshot: Snapshot, op: Operator, solver: Solver) -> Standing:
+    """Return where a fit stood, for the same solver and operator, or raise where that cannot be.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    op : Operator
+    solver : Solver
+
+    Returns
+    -------
+    standing : Standing
+    """
+    return Standing(
+        state=restored(state_class(solver), snapshot.state, op),
+        best=restored(State, snapshot.best, op),
+        record=snapshot.history.records()[-1],
+        recent_objectives=tuple(snapshot.recent_objectives.tolist()),
+        evaluations=snapshot.evaluations,
+        seconds=snapshot.seconds,
+        next_confirmation=snapshot.next_confirmation,
+    )
+
+
+def restored(kind: type[State], values: Mapping[str, Any], op: Operator) -> State:
+    """Return a state with the saved values as arrays of the operator, or raise where they do not fit.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the state; its annotations say what the fields are.
+    values : dict
+        The saved fields.
+    op : Operator
+
+    Returns
+    -------
+    state : State
+    """
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError as error:  # of a class in a function, say
+        raise ValueError(f"its annotations cannot be read ({error})") from error
+    expected = {field.name: hints[field.name] for field in fields(kind)}
+    if set(values) != set(expected):
+        raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")
+    for name, value in values.items():
+        shape = getattr(expected[name], "__metadata__", (None,))[0]
+        if shape is not None:
+            _check_array(name, value, shape, op)
+        elif expected[name] in (bool, int, float) and kind_of(value) != expected[name].__name__:
+            raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
+        elif name in ("objective", "latent_loss") and not math.isfinite(value):
+            raise ValueError(f"its {name} is {value!r}, which is not finite")
+    return kind(**{name: _on_device(op, value) for name, value in values.items()})
+
+
+def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) -> None:
+    """Raise unless a saved value is an array of the declared shape: the number of remembered steps is free."""
+    sizes = {"n": op.n, "rank": op.rank}
+    wanted = tuple(sizes.get(side) for side in shape)
+    if not isinstance(value, np.ndarray) or value.dtype != op.dtype or value.ndim != len(wanted):
+        raise ValueError(f"its {name} is not an array of {op.dtype} with {len(wanted)} dimensions")
+    if any(side not in (None, own) for side, own in zip(wanted, value.shape, strict=True)):
+        needed = ", ".join("any" if side is None else str(side) for side in wanted)
+        raise ValueError(f"its {name} has shape {value.shape}, and this fit needs ({needed})")
+    if not np.isfinite(value).all():
+        raise ValueError(f"its {name} has entries that are not finite")
+
+
+def _on_host(op: Operator, value: Any) -> Any:
+    """Return an array of the operator as one of the host, all else as it is."""
+    is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not kind_of(value)
+    return op.to_numpy(value) if is_array and not isinstance(value, np.ndarray) else value
+
+
+def _on_device(op: Operator, value: Any) -> Any:
+    """Return a host array as one of the operator, all else as it is."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype == op.dtype:
+        return op.asarray(value)
+    return op.xp.asarray(value, device=op.signature.device)
+
+
+def check_state(kind: type[State], values: Mapping[str, Any]) -> None:
+    """Raise unless a checkpoint can hold the fields of a state.
+
+    Parameters
+    ----------
+    kind : type
+        Class of the state.
+    values : dict
+        Its fields, on the host.
+
+    Returns
+    -------
+    None
+    """
+    for name, value in values.items():
+        if not (kind_of(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")):
+            raise TypeError(
+                f"A checkpoint holds arrays and numbers, but {name} of {kind.__name__} is a "
+                f"{type(value).__name__}. Fit without a checkpoint, or keep it in arrays."
+            )

@@ -1,0 +1,21 @@
+"""What came out of a fit: how it went, and a model that answers. Nothing here fits."""
+
+from symrelu.fitted.history import History, Record, Status
+from symrelu.fitted.linkage_tree import Tree, average_linkage, average_linkage_of_factor
+from symrelu.fitted.models import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
+from symrelu.fitted.solution import Solution
+
+__all__ = [
+    "FittedModel",
+    "History",
+    "Linear",
+    "OneFactor",
+    "Record",
+    "Solution",
+    "Status",
+    "SymmetricReLU",
+    "Tree",
+    "TwoFactor",
+    "average_linkage",
+    "average_linkage_of_factor",
+]

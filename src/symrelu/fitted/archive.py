@@ -1,0 +1,226 @@
+"""The npz file of a Solution: arrays and JSON, no pickle. What is read is checked before it is believed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symrelu.files import check_names, read_header, read_npz
+from symrelu.fitted.history import COUNTS, History, Status
+from symrelu.fitted.models import FittedModel, Linear, SymmetricReLU, TwoFactor
+from symrelu.validation import check_choice, check_integer, check_number
+
+if TYPE_CHECKING:
+    from symrelu.fitted.solution import Solution
+
+FORMAT = "symrelu.Solution"
+FORMAT_VERSION = 1
+
+
+def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
+    """Return what a file of a solution holds, by name.
+
+    Parameters
+    ----------
+    solution : Solution
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+    """
+    numbers = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "alpha": solution.alpha,
+        "status": solution.status.name,
+        "n_iter": solution.n_iter,
+        "n_evaluations": solution.n_evaluations,
+        "relative_error": solution.relative_error,
+        "norm": solution.norm,
+        "objective": solution.objective,
+        "solver": solution.solver,
+        "diagonal": solution.diagonal,
+        "zero_weight": solution.zero_weight,
+        "relu": solution.model.relu,
+    }
+    arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
+    arrays |= {f"history_{name}": column for name, column in solution.history.as_dict().items()}
+    return arrays | ({"V": solution.model.V} if hasattr(solution.model, "V") else {})
+
+
+def read_solution(path: str | PathLike[str]) -> dict[str, Any]:
+    """Return the fields of the Solution in a file, or raise a ValueError that says why it is none.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    fields : dict of str to object
+    """
+    arrays = read_npz(path, "Solution")
+    if "solution" not in arrays:
+        raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
+    try:
+        return _parts_of(arrays)
+    except (TypeError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{path} is not a Solution this version can read: {reason}.") from error
+
+
+def _parts_of(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the fields of the Solution in an archive, or raise a sentence on what is not one."""
+    numbers = read_header(arrays, "solution")
+    if numbers.pop("format", None) != FORMAT:
+        raise ValueError("its format is not " + FORMAT)
+    version = numbers.pop("version", None)
+    if version != FORMAT_VERSION:
+        raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
+    check_names("its header", numbers, set(_CHECKS))
+    columns = {f"history_{field.name}" for field in fields(History)}
+    check_names("it", arrays, {"solution", "U", "signature", *columns}, optional=("V",))
+    header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
+    of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
+    model = _model(arrays, **of_model)
+    for name, value in of_model.items():
+        if _of_model(model)[name] != value:
+            raise ValueError(f"{name} = {value} does not go with the model {type(model).__name__}")
+    if not np.array_equal(model.signature, arrays["signature"]):
+        raise ValueError("signature must be all ones next to two factors")
+    return {"model": model, "history": history_of(arrays), **header}
+
+
+def _model(arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, relu: bool) -> FittedModel:
+    U, signature = _factor("U", arrays["U"]), _floats("signature", arrays["signature"])
+    if "V" in arrays:
+        return TwoFactor(U, _factor("V", arrays["V"]))
+    return SymmetricReLU(U, signature, alpha, zero_weight) if relu else Linear(U, signature)
+
+
+def _of_model(model: FittedModel) -> dict[str, Any]:
+    """Return the settings of a model that a file holds apart from its arrays, as the model keeps them."""
+    return {
+        "alpha": getattr(model, "alpha", 0.0),
+        "zero_weight": getattr(model, "zero_weight", 1.0),
+        "relu": model.relu,
+    }
+
+
+def _factor(name: str, array: np.ndarray) -> np.ndarray:
+    array = _floats(name, array)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return array
+
+
+def _floats(name: str, array: np.ndarray) -> np.ndarray:
+    """Return an array of float32 or float64 in the byte order of this machine."""
+    dtype = array.dtype.newbyteorder("=")
+    if dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} must hold float32 or float64, got {array.dtype}")
+    return array.astype(dtype, copy=False)
+
+
+def history_of(arrays: Mapping[str, np.ndarray]) -> History:
+    """Return the history of an archive, whose columns are called ``history_...``, or raise a sentence.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+
+    Returns
+    -------
+    history : History
+    """
+    columns = {field.name: arrays[f"history_{field.name}"] for field in fields(History)}
+    shapes = {column.shape for column in columns.values()}
+    if len(shapes) != 1 or len(shapes.pop()) != 1:
+        raise ValueError("its history is not a table: the columns must have one length")
+    return History(**{name: _column(name, column) for name, column in columns.items()})
+
+
+def _column(name: str, column: np.ndarray) -> np.ndarray:
+    return _counts(name, column) if name in COUNTS else _measures(name, column)
+
+
+def _counts(name: str, column: np.ndarray) -> np.ndarray:
+    """Return a column of integers, which 0.1.0 wrote as floats."""
+    if column.dtype.kind not in "iuf":
+        raise TypeError(f"history_{name} must hold integers, got {column.dtype}")
+    whole = (column >= 0) & (column < 2**53) & (column == np.floor(column))
+    if not whole.all():
+        raise ValueError(f"history_{name} must hold whole numbers >= 0, got {column[~whole][0]}")
+    return column.astype(np.int64)
+
+
+def _measures(name: str, column: np.ndarray) -> np.ndarray:
+    """Return a column of numbers; those in the units of M may be infinite, and a gradient unknown (NaN)."""
+    column = _floats(f"history_{name}", column)
+    finite = name in ("seconds", "relative_error")
+    allowed = (column >= 0) & (np.isfinite(column) | (not finite))
+    if name == "gradient_norm":  # inf - inf, in the last step of a fit that diverged
+        allowed |= np.isnan(column)
+    if not allowed.all():
+        wanted = "finite numbers >= 0" if finite else "numbers >= 0"
+        raise ValueError(f"history_{name} must hold {wanted}, got {column[~allowed][0]}")
+    return column
+
+
+def _status(name: str, value: Any) -> Status:
+    return Status[check_choice(name, value, tuple(Status.__members__))]
+
+
+def _count(name: str, value: Any) -> int:
+    return check_integer(name, value, 0, 2**63 - 1)
+
+
+def _norm(name: str, value: Any) -> float:
+    """Return a number in the units of M, which may be beyond the range of floats."""
+    return math.inf if value == math.inf else check_number(name, value)
+
+
+def _objective(name: str, value: Any) -> float:
+    """Return the same; rounding in ``canonicalize`` may leave it a little below 0."""
+    return math.inf if value == math.inf else check_number(name, value, -math.inf)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def _diagonal(name: str, value: Any) -> str:
+    return check_choice(name, value, ("fit", "ignore"))
+
+
+def _weight(name: str, value: Any) -> float:
+    return check_number(name, value, 0, 1, low_included=False)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be true or false, got {value!r}")
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "alpha": check_number,
+    "status": _status,
+    "n_iter": _count,
+    "n_evaluations": _count,
+    "relative_error": check_number,
+    "norm": _norm,
+    "objective": _objective,
+    "solver": _text,
+    "diagonal": _diagonal,
+    "zero_weight": _weight,
+    "relu": _flag,
+}

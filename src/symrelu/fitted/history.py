@@ -1,0 +1,137 @@
+"""How a fit went: a line for each iteration, and why it stopped."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Status(enum.Enum):
+    """Why a fit stopped. The value is the cause; ``advice`` says what to try."""
+
+    TOLERANCE = "relative_error fell to tol"
+    GRADIENT = "the gradient fell below gtol"
+    PLATEAU = "the objective no longer changed by more than ftol"
+    ROUNDING = "rounding hides what further steps would gain"
+    VANISHED = "the factor became zero"
+    MAX_ITER = "max_iter was reached"
+    MAX_TIME = "max_time was reached"
+    CALLBACK = "the callback asked to stop"
+    INTERRUPTED = "the fit was interrupted"
+    NON_FINITE = "the iteration left the finite numbers"
+
+    @property
+    def converged(self) -> bool:
+        """Whether a stopping test was met, rather than a limit or an accident."""
+        return self in (Status.TOLERANCE, Status.GRADIENT, Status.PLATEAU)
+
+    @property
+    def advice(self) -> str:
+        """What to try."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.TOLERANCE: "The fit is as close as was asked. Lower tol for a closer one.",
+    Status.GRADIENT: (
+        "The factor is stationary up to gtol; lower gtol to go on. If the error is too high, raise the rank, "
+        "try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
+    Status.PLATEAU: (
+        "More steps of this solver change little; set ftol=0 to go on. If the error is too high, raise the "
+        "rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
+    Status.ROUNDING: (
+        "The entries of X are small differences of large products, and those are not exact enough. Pass M as "
+        "float64 (M.astype(numpy.float64)); if it is, raise the rank, or keep U small by alpha > 0."
+    ),
+    Status.VANISHED: (
+        "Every fit stands still at U = 0, whatever M is. Lower alpha, which shrinks U; if it is 0, try another "
+        "init or random_state."
+    ),
+    Status.MAX_ITER: (
+        "Raise max_iter, continue from this factor with init=U, or accept a looser fit with a larger gtol "
+        "or ftol."
+    ),
+    Status.MAX_TIME: "Raise max_time, or continue from this factor with init=U.",
+    Status.CALLBACK: "Continue from this factor with init=U.",
+    Status.INTERRUPTED: "The best factor so far was kept. Continue from it with init=U.",
+    Status.NON_FINITE: (
+        "The best finite factor was kept. With AAPB, lower step_size (it is safe up to 1), or scale "
+        "down the starting factor."
+    ),
+}
+
+
+COUNTS = ("iteration", "evaluations")  # the columns of a history that are integers
+
+
+class Record(NamedTuple):
+    """One line of a history."""
+
+    iteration: int
+    evaluations: int
+    seconds: float
+    relative_error: float
+    latent_loss: float
+    objective: float
+    gradient_norm: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    """What happened at each iteration, one array a column; row 0 is the start.
+
+    Attributes
+    ----------
+    iteration, evaluations : ndarray of int
+        Steps, and passes over the pairs, made so far.
+    seconds : ndarray of float
+        Time spent in the solver; compiling and recording are not in it.
+    relative_error : ndarray of float
+        ||M - max(0, X)|| / ||M||.
+    latent_loss, objective, gradient_norm : ndarray of float
+        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient (of AAPB: at the
+        extrapolated point), in the units of M. Beyond the range of floats they become infinite or zero;
+        relative_error does not.
+    """
+
+    iteration: np.ndarray
+    evaluations: np.ndarray
+    seconds: np.ndarray
+    relative_error: np.ndarray
+    latent_loss: np.ndarray
+    objective: np.ndarray
+    gradient_norm: np.ndarray
+
+    @classmethod
+    def from_records(cls, records: list[Record]) -> History:
+        """Turn lines into columns."""
+        columns = zip(*records, strict=True) if records else ((),) * len(Record._fields)
+        arrays = (
+            np.array(column, dtype=np.int64 if name in COUNTS else np.float64)
+            for name, column in zip(Record._fields, columns, strict=True)
+        )
+        return cls(*arrays)
+
+    def records(self) -> list[Record]:
+        """Return the lines."""
+        return [Record(*line) for line in zip(*(c.tolist() for c in self.as_dict().values()), strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "History(empty)"
+        return (
+            f"History({len(self)} records, relative_error {self.relative_error[0]:.3g} -> "
+            f"{self.relative_error[-1]:.3g} in {self.seconds[-1]:.3g} s)"
+        )
+
+    def as_dict(self) -> dict[str, np.ndarray]:
+        """Return the columns by name, as ``pandas.DataFrame`` takes them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

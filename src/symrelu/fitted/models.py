@@ -1,0 +1,366 @@
+"""Fitted models: what a fit leaves, as values that answer questions about X. Never n x n."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.fitted.canonical_form import canonical_factor
+from symrelu.fitted.new_rows import explained_squares, transform_rows
+from symrelu.kernels.memory import batches
+from symrelu.kernels.threads import single_threaded_blas
+from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
+
+__all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+NOBODY = -1  # stands in place of an item where there are fewer than k
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedModel(ABC):
+    """What every fitted model has: X = left right^T, and answers for the part of X that is asked for.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, rank)
+        The left factor.
+    signature : ndarray of shape (rank,)
+        Signs of its columns, +1 or -1.
+    """
+
+    U: np.ndarray
+    signature: np.ndarray
+
+    formula: ClassVar[str]
+    relu: ClassVar[bool] = True  # whether the model of M is max(0, X), rather than X
+
+    def __post_init__(self) -> None:
+        U, signature = self.U, self.signature
+        _check_factor("U", U)
+        _check_floats("signature", signature)
+        if signature.shape != U.shape[1:]:
+            raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}.")
+        if not np.isin(signature, (-1, 1)).all():
+            raise ValueError(f"signature must be +1 or -1 for each column, got {signature.tolist()}.")
+
+    @property
+    def left(self) -> np.ndarray:
+        """The left factor, of shape (n, rank)."""
+        return self.U
+
+    @property
+    @abstractmethod
+    def right(self) -> np.ndarray:
+        """The right factor, of shape (n, rank)."""
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return len(self.U)
+
+    @property
+    def rank(self) -> int:
+        """Number of columns of U."""
+        return int(self.U.shape[1])
+
+    @property
+    def n_negative(self) -> int:
+        """Number of columns that enter X with a minus sign."""
+        return int(np.sum(self.signature < 0))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type of U, and of all that is computed from it."""
+        return self.U.dtype
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n}, rank={self.rank}, n_negative={self.n_negative})"
+
+    def score_pairs(self, i: Any, j: Any) -> np.ndarray:
+        """Return X[i, j]. Where the model of M is max(0, X), X below zero still ranks pairs.
+
+        Parameters
+        ----------
+        i, j : array-like of int
+            Numbers of items, of one shape or such that they broadcast to one.
+
+        Returns
+        -------
+        scores : ndarray
+        """
+        left, right = self.left, self.right
+        i, j = np.broadcast_arrays(check_items("i", i, len(left)), check_items("j", j, len(left)))
+        scores = np.empty(i.size, left.dtype)
+        rows, columns = i.ravel(), j.ravel()
+        for batch in batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
+            scores[batch] = np.einsum("kr,kr->k", left[rows[batch]], right[columns[batch]])
+        return scores.reshape(i.shape)
+
+    def reconstruct(self, rows: Any) -> np.ndarray:
+        """Return rows of the model of M: max(0, X), or X itself where the model has no ReLU.
+
+        Parameters
+        ----------
+        rows : array-like of int
+
+        Returns
+        -------
+        reconstruction : ndarray of shape (len(rows), n)
+        """
+        left, right = self.left, self.right
+        block = left[check_items("rows", rows, len(left))] @ right.T
+        return np.maximum(block, 0, out=block) if self.relu else block
+
+    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each node the k items of largest X, the node itself left out.
+
+        Parameters
+        ----------
+        nodes : array-like of int
+        k : int
+        exclude : sparse or dense matrix of shape (n, n), optional
+            Pairs with an entry that is not zero are left out. Pass M itself for pairs that are not in it yet.
+
+        Returns
+        -------
+        items : ndarray of int of shape (len(nodes), k)
+            The best first, equal ones by their number; -1 where there are fewer than k.
+        scores : ndarray of shape (len(nodes), k)
+            X of these pairs; minus infinity where there are fewer than k.
+        """
+        left, right = self.left, self.right
+        n = len(left)
+        nodes = check_items("nodes", nodes, n)
+        check_integer("k", k, 1)
+        excluded = None if exclude is None else check_exclude(exclude, n)
+        items = np.full((len(nodes), k), NOBODY, np.int64)
+        scores = np.full((len(nodes), k), -np.inf, left.dtype)
+        for batch in batches(len(nodes), n * left.dtype.itemsize):
+            block = left[nodes[batch]] @ right.T
+            block[np.arange(len(block)), nodes[batch]] = -np.inf
+            if excluded is not None:
+                block[excluded[nodes[batch]].nonzero()] = -np.inf
+            for row, values in enumerate(block, start=batch.start):
+                best = largest(values, k)
+                items[row, : len(best)], scores[row, : len(best)] = best, values[best]
+        return items, scores
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OneFactor(FittedModel):
+    """A model with X = (U * signature) U^T, which is symmetric."""
+
+    @property
+    def right(self) -> np.ndarray:
+        """The right factor, U * signature."""
+        return self.U * self.signature
+
+    def canonicalize(self) -> Self:
+        """Return the same X by a factor that depends on X alone, so that runs can be compared.
+
+        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each
+        sign in descending order of size, the entry of largest magnitude positive. Where eigenvalues are equal,
+        they can still turn.
+        """
+        return replace(self, U=canonical_factor(self.U, self.signature))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SymmetricReLU(OneFactor):
+    """M ~ max(0, (U * signature) U^T), the model of :func:`symrelu.decompose`.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, rank)
+        The factor.
+    signature : ndarray of shape (rank,)
+        Signs of its columns, +1 or -1.
+    alpha : float, default=0.0
+        Tikhonov weight of the fit, which new rows get too.
+    zero_weight : float, default=1.0
+        Weight in (0, 1] of the zeros of M, there as here.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.fitted.models import SymmetricReLU
+    >>> U = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
+    >>> model = SymmetricReLU(U, signature=np.array([1.0, -1.0]))
+    >>> model.score_pairs(0, [1, 2])
+    array([ 2., -3.])
+    >>> model.reconstruct(0)
+    array([[0., 2., 0.]])
+    >>> model.transform([[1.0, 6.0, 0.0]]).round(6)  # the row of a new item
+    array([[3., 2.]])
+    """
+
+    alpha: float = 0.0
+    zero_weight: float = 1.0
+
+    formula: ClassVar[str] = "M ~ max(0, X)"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("alpha", self.alpha)
+        check_number("zero_weight", self.zero_weight, 0, 1, low_included=False)
+
+    def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray:
+        """Return the factor rows of new items from their similarities to the fitted ones.
+
+        Each is the minimum of a convex problem, that of a row of the fit with the other rows held; where it is
+        not unique, the one of least norm. A fitted item gets its own row back, up to what the fit lacked in
+        convergence; with ``diagonal="ignore"`` its own entry has to be masked.
+
+        Parameters
+        ----------
+        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
+        mask : sparse or dense bool matrix of shape (n_new, n), optional
+            True where a similarity is unknown. A zero says X <= 0, an unknown entry says nothing.
+
+        Returns
+        -------
+        U_new : ndarray of shape (n_new, rank)
+        """
+        return self.transform_checked(*check_rows(M_new, self.n, mask))
+
+    def score(self, M_new: Any, mask: Any | None = None) -> float:
+        """Return how much of new rows the model explains: 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
+
+        Parameters
+        ----------
+        M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
+        mask : sparse or dense bool matrix of shape (n_new, n), optional
+            True where a similarity is unknown.
+
+        Returns
+        -------
+        score : float
+            1 is exact; 0 is no better than predicting zero everywhere.
+        """
+        return self.score_checked(*check_rows(M_new, self.n, mask))
+
+    def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
+        """Do what :meth:`transform` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
+        with single_threaded_blas():
+            return transform_rows(
+                M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
+            )
+
+    def score_checked(self, M_new: Any, mask: Any | None) -> float:
+        """Do what :meth:`score` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
+        return explained_squares(M_new, self.transform_checked(M_new, mask), self.right, mask)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linear(OneFactor):
+    """M ~ (U * signature) U^T without a ReLU: symmetric NMF and the truncated eigendecomposition.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, rank)
+        The factor.
+    signature : ndarray of shape (rank,)
+        Signs of its columns, +1 or -1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.fitted.models import Linear
+    >>> U = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
+    >>> Linear(U, signature=np.array([1.0, -1.0])).reconstruct(0)
+    array([[ 0.,  2., -3.]])
+    """
+
+    formula: ClassVar[str] = "M ~ X, without a ReLU"
+    relu: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TwoFactor(FittedModel):
+    """M ~ max(0, U V^T), the model of 3B-NMD. X need not be symmetric.
+
+    Parameters
+    ----------
+    U, V : ndarray of shape (n, rank)
+        The left and the right factor.
+
+    Attributes
+    ----------
+    signature : ndarray of shape (rank,)
+        All ones: V may have any sign.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.fitted.models import TwoFactor
+    >>> model = TwoFactor(U=np.array([[1.0], [2.0]]), V=np.array([[3.0], [-1.0]]))
+    >>> model.score_pairs([0, 1], [1, 0])
+    array([-1.,  6.])
+    >>> model.reconstruct([0, 1])
+    array([[3., 0.],
+           [6., 0.]])
+    """
+
+    signature: np.ndarray = field(init=False)
+    V: np.ndarray
+
+    formula: ClassVar[str] = "M ~ max(0, U V^T)"
+
+    def __post_init__(self) -> None:
+        _check_factor("U", self.U)
+        _check_factor("V", self.V)
+        if self.V.shape != self.U.shape:
+            raise ValueError(f"V of shape {self.V.shape} does not go with U of shape {self.U.shape}.")
+        object.__setattr__(self, "signature", np.ones(self.rank, self.dtype))
+
+    @property
+    def right(self) -> np.ndarray:
+        """The right factor, V."""
+        return self.V
+
+
+def _check_factor(name: str, factor: Any) -> None:
+    """Raise unless a factor is a matrix of floats."""
+    _check_floats(name, factor)
+    if factor.ndim != 2 or 0 in factor.shape:
+        raise ValueError(f"{name} must be a matrix, got shape {factor.shape}.")
+
+
+def _check_floats(name: str, array: Any) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+        raise TypeError(
+            f"{name} must be an array of floats, got {getattr(array, 'dtype', type(array).__name__)}."
+        )
+
+
+def answered_by_the_model(method: Method) -> Method:
+    """Give a method that passes a question on to a :class:`FittedModel` the docstring of its answer."""
+    method.__doc__ = getattr(FittedModel, method.__name__).__doc__
+    return method
+
+
+def largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Return where the k largest numbers above minus infinity are, falling, equal ones by place."""
+    if k < len(values):
+        threshold = np.partition(values, -k)[-k]
+        places = np.flatnonzero(values >= threshold)
+    else:
+        places = np.arange(len(values))
+    places = places[values[places] > -np.inf]
+    return places[np.argsort(-values[places], kind="stable")][:k]
+
+
+def check_exclude(exclude: Any, n: int) -> Any:
+    """Return the pairs to leave out as a csr_array."""
+    is_well_formed_sparse(exclude, "exclude")
+    matrix = sparse.csr_array(exclude)
+    if matrix.shape != (n, n):
+        raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")
+    return matrix

@@ -1,0 +1,16 @@
+"""Pictures of a fit. matplotlib is imported when one is drawn."""
+
+from symrelu.plots.convergence import plot_convergence
+from symrelu.plots.figures import new_figure, plain_ticks, save_figure, shown_axes
+from symrelu.plots.matrices import binned, binned_gram, plot_matrices
+
+__all__ = [
+    "binned",
+    "binned_gram",
+    "new_figure",
+    "plain_ticks",
+    "plot_convergence",
+    "plot_matrices",
+    "save_figure",
+    "shown_axes",
+]

@@ -1,0 +1,396 @@
+"""What is asked of a fit: the data of any library, read, checked, scaled and packed once."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.graphs.adapters import aligned_mask, as_similarity
+from symrelu.kernels.threads import single_threaded_blas
+from symrelu.operators import (
+    BACKENDS,
+    Operator,
+    as_operator,
+    chosen_backend,
+    operator_class,
+    unknown_entries,
+)
+from symrelu.problem.distances import advice_on_distances
+from symrelu.problem.fingerprints import fingerprint
+from symrelu.validation import (
+    as_array,
+    check_choice,
+    check_hidden,
+    check_items,
+    check_mask,
+    check_memory,
+    check_observed,
+    divided,
+    exponent_of,
+    hidden,
+    hidden_part,
+    scaled,
+    stored,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Problem:
+    """A similarity matrix that has been checked, and what of it is unknown.
+
+    :meth:`of` makes one. :func:`symrelu.decompose`, :func:`symrelu.select_rank` and :mod:`symrelu.metrics` take
+    it in place of M, so that many fits of one matrix share its check and its packing. Neither M nor the mask is
+    copied where it is fine as it came: leave both alone as long as the Problem is in use.
+
+    Attributes
+    ----------
+    M : csr_array or ndarray of shape (n, n)
+        In the units in which it came, zero where it is unknown.
+    mask : csr_array or ndarray of bool of shape (n, n), or None
+        True where M is unknown.
+    diagonal : {"fit", "ignore"}
+        Whether the diagonal is data or unknown.
+    labels : ndarray of object of shape (n,), or None
+        Names of the items, where M came with some: further masks are aligned by them.
+
+    Examples
+    --------
+    >>> from symrelu import decompose, metrics
+    >>> from symrelu.datasets import make_relu_gram
+    >>> from symrelu import Problem
+    >>> problem = Problem.of(make_relu_gram(60, 3, random_state=0)[0], diagonal="ignore")
+    >>> problem
+    Problem(60 items, dense, float64, diagonal='ignore')
+    >>> fits = [decompose(problem, rank, random_state=0) for rank in (2, 3)]
+    >>> metrics.relative_error(problem, fits[1].U) < metrics.relative_error(problem, fits[0].U)
+    True
+    """
+
+    M: Any
+    mask: Any | None
+    diagonal: str
+    labels: np.ndarray | None
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError("A Problem is made by Problem.of(M, mask, diagonal), which checks M: pass it the same.")
+
+    @classmethod
+    def _trusted(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
+        """Return a Problem of what has been checked."""
+        problem = object.__new__(cls)
+        vars(problem).update(M=M, mask=mask, diagonal=diagonal, labels=labels)
+        return problem
+
+    @classmethod
+    def of(
+        cls,
+        M: Any,
+        mask: Any | None = None,
+        diagonal: str = "fit",
+        *,
+        name: str = "M",
+        fitted: bool = False,
+    ) -> Problem:
+        """Return the similarity matrix that an object of any library holds, checked.
+
+        Names of rows serve to align M and mask and are dropped then; the estimators keep them.
+
+        Parameters
+        ----------
+        M : matrix, graph, table, tensor or Problem
+            Anything that :func:`symrelu.graphs.as_similarity` reads. A Problem is returned as it is.
+        mask : sparse or dense bool matrix of shape (n, n), or DataFrame, optional
+            True where the entry is unknown. A Problem has its own.
+        diagonal : {"fit", "ignore"}, default="fit"
+            "ignore" makes the diagonal unknown. A Problem keeps its own, and refuses "ignore" if that is "fit".
+        name : str, default="M"
+            What the messages call M.
+        fitted : bool, default=False
+            Whether M is going to be fitted, so that distances are worth a warning.
+
+        Returns
+        -------
+        problem : Problem
+        """
+        check_choice("diagonal", diagonal, ("fit", "ignore"))
+        if isinstance(M, Problem):
+            M._refuse(mask, diagonal, name)
+            problem = M
+        else:
+            matrix, labels = as_similarity(M)
+            observed = check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name)
+            problem = cls._trusted(*observed, diagonal, labels)
+            vars(problem)["_given_diagonal"] = given_diagonal(matrix)
+        advice = problem.advice_on_distances(name) if fitted else None
+        if advice is not None:
+            warnings.warn(advice, UserWarning, stacklevel=3)
+        return problem
+
+    def advice_on_distances(self, name: str = "M") -> str | None:
+        """Return how to make similarities of distances, the first time that it is asked for; else None.
+
+        Parameters
+        ----------
+        name : str, default="M"
+            What the advice calls M.
+
+        Returns
+        -------
+        advice : str or None
+        """
+        given: np.ndarray | None = vars(self).pop("_given_diagonal", None)
+        return None if given is None else advice_on_distances(given, self, name)
+
+    def _refuse(self, mask: Any | None, diagonal: str, name: str) -> None:
+        """Raise for what contradicts this Problem."""
+        if mask is not None:
+            raise TypeError(
+                f"mask must be None where {name} is a Problem: it has its own. Pass {name}.hide(mask)."
+            )
+        if diagonal == "ignore" and self.diagonal == "fit":
+            raise TypeError(
+                f"diagonal must be left out where {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
+                f"Make it with Problem.of({name}, diagonal='ignore')."
+            )
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.is_sparse else "dense"
+        masked = "" if self.mask is None else ", with a mask"
+        return f"Problem({self.n} items, {kind}, {self.dtype}{masked}, diagonal={self.diagonal!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what can be made again: another process packs for itself."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return int(self.M.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64."""
+        return np.dtype(self.M.dtype)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether M is sparse, and is not to become n x n."""
+        return bool(sparse.issparse(self.M))
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest entry."""
+        return float(stored(self.M).max(initial=0))
+
+    @cached_property
+    def exponent(self) -> int:
+        """The k for which M / 4^k has entries of order one; 0 where M is fine as it is."""
+        return exponent_of(self.largest)
+
+    @property
+    def scaled(self) -> Any:
+        """M / 4^exponent."""
+        return scaled(self.M, self.exponent)
+
+    def scaled_alpha(self, alpha: float) -> float:
+        """Return the Tikhonov weight that does to ``scaled`` what ``alpha`` does to M."""
+        try:
+            return math.ldexp(alpha, -2 * self.exponent)
+        except OverflowError:
+            raise ValueError(f"alpha={alpha:g} is out of all proportion to M; use a smaller one.") from None
+
+    @cached_property
+    def unknown(self) -> Any | None:
+        """The mask and the ignored diagonal as a csr_array of bool, None where everything is known."""
+        return unknown_entries(self.n, self.diagonal, self.mask)
+
+    @property
+    def observed_zeros(self) -> int:
+        """How many known entries off the diagonal are zero."""
+        unknown = 0 if self.mask is None else _off_diagonal(self.mask)
+        return self.n * (self.n - 1) - _off_diagonal(self.M) - unknown
+
+    def parameters_per_pair(self, rank: int) -> float:
+        """Return the numbers in a factor of that many columns per known pair with M > 0."""
+        pairs = (np.count_nonzero(stored(self.M)) + np.count_nonzero(self.M.diagonal())) / 2
+        return float(self.n * rank / pairs)
+
+    def positive_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return i, j and M_ij of the known pairs i < j with M_ij > 0."""
+        return _above_diagonal(self.M)
+
+    def unknown_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return i and j of the unknown pairs i < j."""
+        if self.mask is None:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        return _above_diagonal(self.mask)[:2]
+
+    def block(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return M among some items as an ndarray, and where it is known."""
+        M = as_array(self.M[items][:, items])
+        known = np.ones(M.shape, bool) if self.mask is None else ~as_array(self.mask[items][:, items])
+        if self.diagonal == "ignore":
+            np.fill_diagonal(known, False)
+        return M, known
+
+    def fingerprint(self) -> dict[str, str | None]:
+        """Return hashes of "mask" and of "matrix", as far as it is known: equal for dense and sparse."""
+        return dict(self._fingerprints)
+
+    @cached_property
+    def _fingerprints(self) -> dict[str, str | None]:
+        return {"mask": fingerprint(self.mask), "matrix": fingerprint(self.M)}
+
+    def hide(self, mask_or_i: Any, j: Any | None = None) -> Problem:
+        """Return the same with more that is unknown. M is not checked again.
+
+        Parameters
+        ----------
+        mask_or_i : sparse or dense bool matrix of shape (n, n), DataFrame, or array-like of int
+            True where an entry is to be hidden; or the first items of pairs.
+        j : array-like of int, optional
+            The second items of the pairs, which are hidden in both directions.
+
+        Returns
+        -------
+        problem : Problem
+        """
+        if mask_or_i is None:
+            raise TypeError("hide takes a boolean matrix, or the items i and j of pairs, got None.")
+        if j is None:
+            further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
+        else:
+            further = self._mask_of(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
+        mask = further if self.mask is None else further + sparse.csr_array(self.mask)
+        mask = sparse.csr_array(mask, dtype=bool)
+        return self._trusted(hidden(self.M, mask), mask, self.diagonal, self.labels)
+
+    def _mask_of(self, i: np.ndarray, j: np.ndarray) -> Any:
+        """Return pairs in both directions as a csr_array of bool."""
+        if i.shape != j.shape:
+            raise ValueError(f"i and j must be of one length, got shapes {i.shape} and {j.shape}.")
+        rows, cols = np.concatenate([i, j], axis=None), np.concatenate([j, i], axis=None)
+        return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=self.M.shape)
+
+    def divided(self, d: np.ndarray) -> Problem:
+        """Return the Problem of scaled_ij / (d_i d_j), where scaled is M / 4^exponent.
+
+        For positive d it is symmetric and nonnegative because M is: it is not checked again.
+
+        Parameters
+        ----------
+        d : ndarray of shape (n,)
+            Positive.
+
+        Returns
+        -------
+        problem : Problem
+        """
+        return self._trusted(divided(self.scaled, d), self.mask, self.diagonal, self.labels)
+
+    def operator(
+        self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, backend: str = "auto"
+    ) -> Operator:
+        """Return ``scaled`` as an operator. It is packed once for each backend, whatever the model.
+
+        Parameters
+        ----------
+        signature : array-like of shape (rank,)
+            Signs of the columns of a factor.
+        alpha : float, default=0.0
+            Tikhonov weight in the units of ``scaled``, see :meth:`scaled_alpha`.
+        zero_weight : float, default=1.0
+            Weight in (0, 1] of the zeros of M.
+        backend : str, default="auto"
+            How M is held, a name among ``symrelu.operators.BACKENDS``. "auto" keeps it as it came.
+
+        Returns
+        -------
+        operator : Operator
+            With a count of evaluations of its own.
+        """
+        backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
+        if backend not in self._packed:
+            self._packed[backend] = self._pack(backend)
+        return self._packed[backend].with_model(signature, alpha=alpha, zero_weight=zero_weight)
+
+    def _pack(self, backend: str) -> Operator:
+        if self.is_sparse and operator_class(backend).holds_all_pairs:
+            check_memory(self.M.shape, self.dtype, "M")
+        with single_threaded_blas():  # the same norm for whoever asks first
+            return as_operator(self.scaled, np.ones(1), mask=self.unknown, backend=backend)
+
+    @cached_property
+    def _packed(self) -> dict[str, Operator]:
+        return {}
+
+
+def complete(M: Any) -> Problem:
+    """Return a checked matrix all of whose entries are data, for models that know no unknown ones.
+
+    Parameters
+    ----------
+    M : matrix, graph, table, tensor or Problem
+
+    Returns
+    -------
+    problem : Problem
+    """
+    problem = Problem.of(M)
+    if problem.unknown is not None:
+        raise ValueError(
+            "M must be known everywhere for this model, got a Problem with a mask or an ignored diagonal. "
+            "Pass M.M if what is unknown shall count as zero."
+        )
+    return problem
+
+
+def read_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
+    """Return M zero where it is not masked, and its mask, both checked.
+
+    Parameters
+    ----------
+    M, mask
+        As for :meth:`Problem.of`. What a Problem does not know is not looked at, even if it is masked.
+
+    Returns
+    -------
+    M : csr_array or ndarray of shape (n, n)
+    mask : csr_array or ndarray of bool of shape (n, n)
+    """
+    if isinstance(M, Problem):
+        return hidden_part(M.M, aligned_mask(mask, M.labels), M.unknown)
+    matrix, labels = as_similarity(M)
+    return check_hidden(matrix, aligned_mask(mask, labels))
+
+
+def given_diagonal(matrix: Any) -> np.ndarray:
+    """Return the diagonal of a square matrix as it was given.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array-like of shape (n, n)
+
+    Returns
+    -------
+    diagonal : ndarray of shape (n,)
+    """
+    return np.asarray(matrix.diagonal() if sparse.issparse(matrix) else np.asarray(matrix).diagonal())
+
+
+def _off_diagonal(matrix: Any) -> int:
+    """Return how many entries off the diagonal are not zero."""
+    return int(np.count_nonzero(stored(matrix)) - np.count_nonzero(matrix.diagonal()))
+
+
+def _above_diagonal(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, columns and values of the entries i < j that are not zero."""
+    upper = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
+    i, j = (index.astype(np.int64) for index in upper.coords)
+    return i, j, upper.data

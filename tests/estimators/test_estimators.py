@@ -1,0 +1,810 @@
+"""SymReLU: scikit-learn's contract, and that it only forwards to decompose."""
+
+import inspect
+import pickle
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from joblib import Memory, parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.callback import ProgressBar
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from symrelu import AAPB, LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
+from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.estimators import searches
+from symrelu.fit.selection import select_rank
+from symrelu.graphs import self_tuning_graph
+
+CHECKED = [SymReLU(), SymReLU(affinity="self_tuning")]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_self_tuning_does_not_promise_to_keep_float32():
+    X = np.random.default_rng(0).standard_normal((30, 3)).astype(np.float32)
+    estimator = SymReLU(2, affinity="self_tuning", gtol=1e-1, random_state=0)
+    assert estimator.fit_transform(X).dtype == np.float64
+    assert estimator.__sklearn_tags__().transformer_tags.preserves_dtype == ["float64"]
+
+
+@pytest.fixture
+def M():
+    return make_relu_gram(40, 3, random_state=0)[0]
+
+
+def test_every_parameter_reaches_decompose(monkeypatch, M):
+    """A test of the shell: each setting of the class is the argument of the same name of the function."""
+    received = {}
+
+    def spy(matrix, rank, **settings):
+        received.update(settings, rank=rank, mask=matrix.mask)
+        return decompose(matrix, rank, **{"random_state": 0, "max_iter": 1})
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    values = {
+        "n_components": 3,
+        "n_negative": 1,
+        "diagonal": "ignore",
+        "solver": AAPB(step_size=2),
+        "alpha": 0.5,
+        "zero_weight": 0.5,
+        "init": "spectral",
+        "tol": 1e-3,
+        "gtol": 1e-5,
+        "ftol": 1e-7,
+        "max_iter": 11,
+        "max_time": 7.0,
+        "random_state": 4,
+        "backend": "dense",
+        "checkpoint": "fit.npz",
+        "verbose": 1,
+    }
+    mask = np.eye(40, dtype=bool)
+    with pytest.warns(ConvergenceWarning):
+        SymReLU(**values).fit(M, mask=mask)
+    values["rank"] = values.pop("n_components")
+    assert received.pop("mask") is mask
+    assert received == {**values, "callback": None}
+    shared = set(inspect.signature(decompose).parameters) - {"M", "rank", "mask", "callback"}
+    own = {"n_components", "affinity", "n_init", "n_jobs", "warm_start"}
+    assert shared == set(SymReLU().get_params()) - own
+
+
+def test_defaults_are_those_of_decompose():
+    function = inspect.signature(decompose).parameters
+    for name, value in SymReLU().get_params().items():
+        if name in function and name != "tol":  # transform needs a closer fit
+            assert value == function[name].default, name
+
+
+def test_attributes_are_the_solution(M):
+    estimator = SymReLU(3, random_state=0).fit(M)
+    solution = decompose(M, 3, random_state=0, tol=1e-6)
+    assert_array_equal(estimator.embedding_, solution.U)
+    assert_array_equal(estimator.signature_, solution.signature)
+    assert estimator.n_iter_ == solution.n_iter
+    assert estimator.converged_
+    assert estimator.stop_reason_ == solution.status.value
+    assert len(estimator.history_) == solution.n_iter + 1
+    X = solution.U @ solution.U.T
+    assert_allclose(estimator.reconstruction_err_, np.linalg.norm(M - np.maximum(0, X)), rtol=1e-9)
+    assert_allclose(estimator.relative_error_, solution.relative_error)
+    assert estimator.n_features_in_ == 40
+    assert_array_equal(SymReLU(3, random_state=0).fit_transform(M), solution.U)
+
+
+def test_warns_with_advice_when_a_limit_ends_the_fit(M):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter was reached\. Raise max_iter"):
+        estimator = SymReLU(3, random_state=0, max_iter=2).fit(M)
+    assert not estimator.converged_
+    assert estimator.stop_reason_ == "max_iter was reached"
+
+
+def test_pandas_in_and_out_keeps_the_index(M):
+    pandas = pytest.importorskip("pandas")
+    names = [f"gene{k}" for k in range(40)]
+    frame = pandas.DataFrame(M, index=names, columns=names)
+    estimator = SymReLU(3, random_state=0).set_output(transform="pandas")
+    embedding = estimator.fit_transform(frame)
+    assert list(embedding.index) == names
+    assert list(embedding.columns) == ["symrelu0", "symrelu1", "symrelu2"]
+    assert_array_equal(estimator.feature_names_in_, names)
+    assert_array_equal(embedding.to_numpy(), SymReLU(3, random_state=0).fit_transform(M))
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+def test_sparse_input(M, kind):
+    expected = SymReLU(3, random_state=0, max_iter=500).fit_transform(M)
+    assert_allclose(SymReLU(3, random_state=0, max_iter=500).fit_transform(kind(M)), expected, atol=1e-8)
+
+
+def test_float32_is_preserved(M):
+    assert SymReLU(3, random_state=0).fit_transform(M.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_clone_and_pickle(M):
+    estimator = SymReLU(3, solver=AAPB(step_size=5), random_state=0, max_iter=20)
+    copy = clone(estimator)
+    assert copy.solver == estimator.solver
+    assert repr(copy) == repr(estimator)
+    fitted = pickle.loads(pickle.dumps(estimator.fit(M)))
+    assert_array_equal(fitted.embedding_, estimator.embedding_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_self_tuning_affinity_in_a_pipeline():
+    X = np.random.default_rng(0).standard_normal((50, 4))
+    model = SymReLU(5, affinity="self_tuning", diagonal="ignore", random_state=0, max_iter=20)
+    embedding = make_pipeline(StandardScaler(), model).fit_transform(X)
+    graph = self_tuning_graph(StandardScaler().fit_transform(X))
+    assert_allclose(abs(model.affinity_matrix_ - graph).max(), 0)
+    assert_array_equal(embedding, decompose(graph, 5, diagonal="ignore", random_state=0, max_iter=20).U)
+
+
+def test_parameters_are_not_changed_by_fit(M):
+    estimator = SymReLU(3, init=np.ones((40, 3)) + np.eye(40, 3), random_state=0, max_iter=500)
+    before = {name: id(value) for name, value in estimator.get_params().items()}
+    estimator.fit(M)
+    assert {name: id(value) for name, value in estimator.get_params().items()} == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"affinity": "rbf"}, "affinity must be one of 'precomputed', 'self_tuning', got 'rbf'"),
+        ({"n_components": 0}, "n_components must be an integer from 1 to 40"),
+        ({"n_components": 41}, r"n_components must be an integer from 1 to 40 \(the number of items\), got 41"),
+        ({"solver": "newton"}, "solver must be one of"),
+    ],
+)
+def test_bad_settings(M, settings, message):
+    with pytest.raises(ValueError, match=message):
+        SymReLU(**settings).fit(M)
+
+
+def test_objects_that_numpy_would_take_apart(M):
+    networkx = pytest.importorskip("networkx")
+    with pytest.raises(TypeError, match="X must be a matrix, got a networkx Graph"):
+        SymReLU(2, affinity="self_tuning").fit(networkx.path_graph(4))
+    with pytest.raises(TypeError, match="X must be a plain array, got a masked array"):
+        SymReLU(2).fit(np.ma.masked_array(M, mask=M == 0))
+
+
+def test_asymmetric_matrix_is_refused(M):
+    M[0, 1] += 1.0
+    with pytest.raises(ValueError, match=r"X must be symmetric: \|X - X.T\| reaches 1 at \(0, 1\)"):
+        SymReLU(3).fit(M)
+
+
+# New items
+
+
+def test_transform_of_fitted_and_new_items(M):
+    estimator = SymReLU(3, random_state=0).fit(M[:30, :30])
+    assert_allclose(estimator.transform(M[:30, :30]), estimator.embedding_, atol=1e-4)
+    new = estimator.transform(M[30:, :30])
+    assert_array_equal(new, decompose(M[:30, :30], 3, random_state=0, tol=1e-6).transform(M[30:, :30]))
+    assert_array_equal(estimator.transform(sparse.csr_array(M[30:, :30])), new)
+    mask = np.arange(30) % 2 == np.zeros((10, 1))
+    wrong = np.where(mask, 9.0, M[30:, :30])  # the model is exact: without these entries it finds the same
+    assert_allclose(estimator.transform(wrong, mask), new, atol=1e-4)
+    assert not np.allclose(estimator.transform(wrong), new, atol=1e-1)
+
+
+def test_transform_keeps_the_names_of_new_items(M):
+    pandas = pytest.importorskip("pandas")
+    names = [f"gene{k}" for k in range(40)]
+    frame = pandas.DataFrame(M, index=names, columns=names)
+    estimator = SymReLU(3, random_state=0).set_output(transform="pandas").fit(frame.iloc[:30, :30])
+    new = estimator.transform(frame.iloc[30:, :30])
+    assert list(new.index) == names[30:]
+    with pytest.raises(ValueError, match="feature names should match"):
+        estimator.transform(frame.iloc[30:, :30].rename(columns={"gene0": "other"}))
+
+
+@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+def test_transform_of_samples(diagonal):
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    model = SymReLU(4, affinity="self_tuning", diagonal=diagonal, alpha=0.02, random_state=0).fit(X[:70])
+    assert_array_equal(model.transform(X[60:70]), model.embedding_[60:70])
+    rows, _ = model._graph.rows(X[70:])
+    assert_array_equal(model.transform(X[70:]), model.solution_.transform(rows))
+    assert model.score(X[:70]) > model.score(X[70:])
+    with pytest.raises(ValueError, match="mask is of similarities: it needs affinity='precomputed'"):
+        model.transform(X[70:], mask=np.zeros((10, 70), bool))
+    assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X[70:]), model.transform(X[70:]))
+
+
+def test_grid_search_hides_items():
+    """scikit-learn cuts both axes of a pairwise matrix: the fit sees (n, n), the score (n_new, n)."""
+    M, _ = make_relu_gram(90, 3, random_state=0)
+    search = GridSearchCV(SymReLU(random_state=0), {"n_components": [1, 3]}, cv=3).fit(M)
+    assert search.best_params_ == {"n_components": 3}
+    assert search.best_score_ > 0.9
+    first = cross_val_score(SymReLU(3, random_state=0), M, cv=KFold(3))[0]
+    by_hand = SymReLU(3, random_state=0).fit(M[30:, 30:]).score(M[:30, 30:])
+    assert_allclose(first, by_hand, rtol=1e-9)
+
+
+def test_pipeline_with_new_samples():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    pipeline = make_pipeline(StandardScaler(), SymReLU(3, affinity="self_tuning", random_state=0), KMeans(3))
+    pipeline.fit(X[:50])
+    assert pipeline.predict(X[50:]).shape == (10,)
+
+
+def test_joblib_memory(M, tmp_path):
+    memory = Memory(tmp_path, verbose=0)
+    calls = []
+
+    def embed(matrix, model):
+        calls.append(1)
+        return model.fit_transform(matrix)
+
+    cached = memory.cache(embed)
+    first = cached(M, SymReLU(3, random_state=0))
+    assert_array_equal(cached(M, SymReLU(3, random_state=0)), first)
+    assert len(calls) == 1
+
+
+# Long work
+
+
+class Recorder:
+    """A callback of scikit-learn's protocol that keeps what it is told, and stops at a step."""
+
+    def __init__(self, stop_at=None):
+        self.stop_at = stop_at
+        self.calls = []
+        self.scores = []
+
+    def setup(self, estimator, context):
+        self.calls.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.calls.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.calls.append(f"end {context.task_name}")
+        if context.task_name == "step":
+            self.scores.append(fitted_estimator.score(X))
+            assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration
+            return estimator.latest_record_.iteration == self.stop_at
+        return False
+
+    def teardown(self, estimator, context):
+        self.calls.append("teardown")
+
+
+def test_callbacks_of_scikit_learn(M):
+    recorder = Recorder()
+    estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
+    steps = ["begin step", "end step"] * estimator.n_iter_
+    assert recorder.calls == ["setup", "begin fit", *steps, "end fit", "teardown"]
+    assert recorder.scores[-1] > recorder.scores[0]
+    assert_array_equal(estimator.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
+
+
+def test_a_callback_stops_the_fit(M):
+    recorder = Recorder(stop_at=2)
+    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
+        estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
+    assert estimator.n_iter_ == 2
+    assert recorder.calls[-1] == "teardown"
+
+
+def test_progress_bar(M, capsys):
+    SymReLU(3, random_state=0).set_callbacks(ProgressBar()).fit(M)
+    assert "SymReLU" in capsys.readouterr().out
+
+
+def test_restarts_keep_the_best():
+    M = load_digits_graph()[0][:60, :60]
+    model = {"n_components": 4, "init": "random", "random_state": 0, "gtol": 1e-2}
+    single = SymReLU(**model).fit(M)
+    several = SymReLU(n_init=4, **model).fit(M)
+    assert several.solution_.objective <= single.solution_.objective
+    with parallel_config("threading"):
+        parallel = SymReLU(n_init=4, n_jobs=2, **model).fit(M)
+    assert_array_equal(parallel.embedding_, several.embedding_)
+    for seed in (np.random.RandomState, np.random.default_rng):
+        first, second = (SymReLU(n_init=2, **{**model, "random_state": seed(0)}).fit(M) for _ in range(2))
+        assert_array_equal(first.embedding_, second.embedding_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_init": 0}, "n_init must be an integer of at least 1, got 0"),
+        ({"n_init": 2, "init": np.ones((40, 3))}, "n_init > 1 needs starts that differ"),
+        ({"n_init": 2, "checkpoint": "a.ckpt"}, "A checkpoint is of one fit: pass n_init=1"),
+    ],
+)
+def test_bad_restarts(M, settings, message):
+    with pytest.raises(ValueError, match=message):
+        SymReLU(3, **settings).fit(M)
+
+
+def test_warm_start_goes_on(M):
+    estimator = SymReLU(3, random_state=0, max_iter=3, warm_start=True)
+    with pytest.warns(ConvergenceWarning):
+        first = estimator.fit(M).relative_error_
+    with pytest.warns(ConvergenceWarning):
+        assert estimator.fit(M).relative_error_ < first
+    assert_allclose(estimator.history_.relative_error[0], first, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"warm_start=True goes on from the last factor, of shape \(40, 3\)"):
+        estimator.fit(M[:30, :30])
+    estimator.set_params(warm_start=False, max_iter=1000).fit(M[:30, :30])
+    assert estimator.embedding_.shape == (30, 3)
+
+
+def test_canonical_embedding(M):
+    estimator = SymReLU(3, random_state=0).fit(M)
+    rows = estimator.reconstruct([0, 1])
+    expected = estimator.solution_.canonicalize().U
+    assert estimator.canonicalize() is estimator
+    assert_array_equal(estimator.embedding_, expected)
+    assert_allclose(estimator.reconstruct([0, 1]), rows, atol=1e-10)
+    assert_array_equal(estimator.reconstruct([0, 1]), np.maximum(0, expected[:2] @ expected.T))
+    assert_allclose(estimator.transform(M), estimator.embedding_, atol=1e-4)
+    turned = SymReLU(3, random_state=5).fit(M).canonicalize()
+    assert_allclose(turned.embedding_, expected, atol=1e-3)
+
+
+def test_restarts_with_callbacks(M):
+    """They run one after another, and a callback that stops a fit stops them all."""
+    recorder = Recorder()
+    model = SymReLU(2, n_init=2, random_state=0, gtol=1e-3)
+    model.set_callbacks(recorder).fit(M)
+    assert_array_equal(model.embedding_, SymReLU(2, n_init=2, random_state=0, gtol=1e-3).fit(M).embedding_)
+    assert len(recorder.scores) > model.n_iter_
+    stopping = Recorder(stop_at=1)
+    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
+        SymReLU(2, n_init=2, random_state=0).set_callbacks(stopping).fit(M)
+    assert len(stopping.scores) == 1
+
+
+def test_interrupted_restarts(M, monkeypatch):
+    fits = []
+
+    def interrupted(*arguments, **settings):
+        fits.append(replace(decompose(*arguments, **settings), status=Status.INTERRUPTED))
+        return fits[-1]
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    with pytest.warns(ConvergenceWarning, match="the fit was interrupted"):
+        SymReLU(2, n_init=4, random_state=0).fit(M)
+    assert len(fits) == 1
+
+
+def test_callbacks_get_the_samples_and_a_whole_estimator():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    recorder = Recorder()
+    SymReLU(3, affinity="self_tuning", random_state=0, gtol=1e-3).set_callbacks(recorder).fit(X)
+    assert recorder.scores[-1] > recorder.scores[0]
+
+
+def test_same_seed_same_factor_on_any_number_of_threads():
+    M, _ = make_relu_gram(700, 10, random_state=0)
+    fitted = {}
+    for threads in (1, 2, 1, 2):
+        with threadpool_limits(threads, "blas"):
+            model = SymReLU(8, random_state=0, max_iter=12, tol=0, gtol=0, ftol=0)
+            with pytest.warns(ConvergenceWarning):
+                embedding = model.fit_transform(M)
+        if threads in fitted:
+            assert_array_equal(embedding, fitted[threads])
+        fitted[threads] = embedding
+    assert_allclose(fitted[1], fitted[2], rtol=0, atol=1e-10 * np.abs(fitted[1]).max())
+
+
+# Graphs of other libraries
+
+
+def test_graphs_with_names():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.karate_club_graph()
+    named = networkx.relabel_nodes(graph, {k: f"member {k}" for k in graph})
+    model = SymReLU(4, diagonal="ignore", n_negative=1, random_state=0, alpha=0.5, gtol=1e-2)
+    expected = clone(model).fit(networkx.to_scipy_sparse_array(graph, dtype=float))
+    assert not hasattr(expected, "node_names_")
+    fitted = clone(model).fit(named)
+    assert_array_equal(fitted.embedding_, expected.embedding_)
+    assert list(fitted.node_names_) == list(named)
+    # The names of an earlier fit do not stay.
+    assert not hasattr(fitted.fit(networkx.to_scipy_sparse_array(graph, dtype=float)), "node_names_")
+
+
+def test_new_rows_by_the_names_of_the_columns(M):
+    """Names that scikit-learn does not compare: numbers, and those of a graph."""
+    pandas, networkx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+    numbers = pandas.DataFrame(M, index=range(100, 140), columns=range(100, 140))
+    model = SymReLU(3, random_state=0).fit(numbers.iloc[:30, :30])
+    new = numbers.iloc[30:, :30]
+    expected = model.transform(new.to_numpy())
+    assert_array_equal(model.transform(new), expected)
+    assert_array_equal(model.transform(new[new.columns[::-1]]), expected)
+    with pytest.raises(
+        ValueError, match="X must have a column for each of the 30 fitted items, got 29 columns"
+    ):
+        model.transform(new.iloc[:, 1:])
+    graph = networkx.from_numpy_array(M[:30, :30])
+    named = networkx.relabel_nodes(graph, {k: f"n{k}" for k in graph})
+    model = SymReLU(3, random_state=0).fit(named)
+    frame = pandas.DataFrame(M[30:, :30], columns=[f"n{k}" for k in range(30)])
+    assert_array_equal(model.transform(frame[frame.columns[::-1]]), model.transform(frame.to_numpy()))
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_new_rows_of_torch(M, layout):
+    torch = pytest.importorskip("torch")
+    model = SymReLU(3, random_state=0).fit(M[:30, :30])
+    tensor = torch.tensor(M[30:, :30], requires_grad=True)
+    tensor = tensor if layout == "dense" else tensor.detach().to_sparse()
+    assert_array_equal(model.transform(tensor), model.transform(M[30:, :30]))
+
+
+def test_a_later_fit_forgets_the_graph_of_an_earlier_one(M):
+    model = SymReLU(3, affinity="self_tuning", random_state=0, gtol=1e-3)
+    model.fit(np.random.default_rng(0).standard_normal((20, 3)))
+    model.set_params(affinity="precomputed").fit(M)
+    assert not hasattr(model, "affinity_matrix_")
+    assert model.transform(M[:2]).shape == (2, 3)
+
+
+@pytest.mark.parametrize("kind", ["anndata", "torch"])
+@pytest.mark.parametrize("model", [SymReLU, SymReLUClustering, LinkPredictor])
+def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
+    library = pytest.importorskip(kind)
+    names = [f"cell {k}" for k in range(40)]
+    if kind == "anndata":
+        held = library.AnnData(np.ones((40, 2)), obsp={"connectivities": sparse.csr_matrix(M)})
+        held.obs_names = names
+    else:
+        held = library.tensor(M).to_sparse()
+    settings = {"random_state": 0, "alpha": 0.5}
+    fitted = model(3, **settings).fit(held)
+    assert_array_equal(fitted.embedding_, model(3, **settings).fit(sparse.csr_array(M)).embedding_)
+    assert list(getattr(fitted, "node_names_", [])) == (names if kind == "anndata" else [])
+
+
+def test_frames_whose_columns_are_in_another_order(M):
+    pandas = pytest.importorskip("pandas")
+    names = [f"gene{k}" for k in range(40)]
+    frame = pandas.DataFrame(M, index=names, columns=names)
+    fitted = SymReLU(3, random_state=0).fit(frame[names[::-1]])
+    assert_array_equal(fitted.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
+    assert list(fitted.feature_names_in_) == list(fitted.node_names_) == names
+
+
+# The number of columns
+
+
+def test_the_data_choose_the_number_of_columns():
+    M, _ = make_relu_gram(80, 3, random_state=0)
+    model = SymReLU("auto", random_state=0, max_iter=60, tol=1e-4).fit(M)
+    assert model.embedding_.shape == (80, 3)
+    settings = {"random_state": 0, "max_iter": 60}
+    expected = select_rank(M, **settings, tol=1e-4)
+    assert model.selection_.table == expected.table
+    assert_array_equal(model.embedding_, decompose(M, 3, **settings).U)
+    with pytest.raises(ValueError, match="n_components must be 'auto' or an integer, got 'best'"):
+        SymReLU("best").fit(M)
+
+
+def test_automatic_number_of_columns_and_a_checkpoint(tmp_path, monkeypatch):
+    """The choice is in the file: a fit that goes on does not choose again."""
+    M, _ = make_relu_gram(60, 2, random_state=0)
+    model = SymReLU("auto", max_iter=30, tol=1e-3, checkpoint=tmp_path / "auto.ckpt")
+    first = clone(model).fit(M)
+    monkeypatch.setattr("symrelu.estimators.embedding.select_rank", None)
+    assert_array_equal(clone(model).fit(M).embedding_, first.embedding_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"checkpoint": "no/such/folder/x"}, FileNotFoundError),
+        ({"verbose": -1}, ValueError),
+        ({"n_init": 0}, ValueError),
+        ({"max_iter": "x"}, TypeError),
+    ],
+)
+def test_wrong_settings_are_told_before_a_rank_is_chosen(M, settings, error, monkeypatch):
+    monkeypatch.setattr("symrelu.estimators.embedding.select_rank", None)
+    with pytest.raises(error):
+        SymReLU("auto", **settings).fit(M)
+
+
+def test_the_choice_of_an_earlier_fit_is_forgotten():
+    M, _ = make_relu_gram(40, 2, random_state=0)
+    model = SymReLU("auto", max_iter=20, tol=1e-2, random_state=0).fit(M)
+    assert model.selection_.chosen["rank"] == model.embedding_.shape[1]
+    assert not hasattr(model.set_params(n_components=2).fit(M), "selection_")
+    with pytest.raises(TypeError, match=r"zero_weight must be a number in \(0, 1\], got 'x'"):
+        model.set_params(n_components="auto", zero_weight="x").fit(M)
+
+
+def test_automatic_number_of_columns_without_zeros():
+    M = make_relu_gram(40, 2, random_state=0)[0] + 1.0
+    model = SymReLU("auto", zero_weight=0.5, max_iter=20, gtol=1e-3, random_state=0).fit(M)
+    assert model.selection_.scoring == "error"
+
+
+# What is unknown (issue 11.1)
+
+UNKNOWN = {
+    "a mask": (lambda: SymReLU(3, random_state=0), "mask"),
+    "the diagonal": (lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0), "diagonal"),
+    "a mask, rank chosen": (lambda: SymReLU("auto", alpha=0.1, max_iter=20, random_state=0), "mask"),
+    "clustering, a mask": (lambda: SymReLUClustering(3, random_state=0), "mask"),
+    "clustering, the diagonal": (lambda: SymReLUClustering(3, random_state=0), "diagonal"),
+    "links, a mask": (lambda: LinkPredictor(3, n_init=2, random_state=0), "mask"),
+    "links, the diagonal": (lambda: LinkPredictor(3, n_init=2, random_state=0), "diagonal"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_nothing_about_an_unknown_entry_changes_an_estimator(M, case, value, kind):
+    """Issue 11.1: bit for bit, whatever an unknown entry holds."""
+    make, where = UNKNOWN[case]
+    unknown = np.eye(40, dtype=bool)
+    if where == "mask":
+        unknown = np.random.default_rng(1).random((40, 40)) < 0.1
+        unknown |= unknown.T
+    mask = unknown if where == "mask" else None
+    plain = make().fit(kind(np.where(unknown, 0, M)), mask=mask)
+    other = make().fit(kind(np.where(unknown, value, M)), mask=mask)
+    assert_array_equal(other.embedding_, plain.embedding_)
+    assert other.relative_error_ == plain.relative_error_
+    if hasattr(plain, "labels_"):
+        assert_array_equal(other.labels_, plain.labels_)
+    if hasattr(plain, "root_degrees_"):
+        assert_array_equal(other.root_degrees_, plain.root_degrees_)
+        assert_array_equal(other.known_.toarray(), plain.known_.toarray())
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
+def test_nothing_about_an_unknown_similarity_changes_a_new_item(M, value, kind):
+    model = SymReLU(3, random_state=0).fit(M[:30, :30])
+    mask = np.random.default_rng(2).random((10, 30)) < 0.2
+    plain, other = kind(np.where(mask, 0, M[30:, :30])), kind(np.where(mask, value, M[30:, :30]))
+    for unknown in (mask, sparse.csr_array(mask)):
+        assert_array_equal(model.transform(other, unknown), model.transform(plain, mask))
+        assert model.score(other, mask=unknown) == model.score(plain, mask=mask)
+
+
+# Messages (issue 11.14), and what compiled code must not see (issue 11.9)
+
+ESTIMATORS = {"SymReLU": SymReLU(2), "clustering": SymReLUClustering(2), "links": LinkPredictor(2)}
+CORRELATIONS = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
+HOLED = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, np.nan], [0.1, np.nan, 1.0]])
+BAD_INPUT = {
+    "correlations": (
+        CORRELATIONS,
+        ValueError,
+        r"X must be nonnegative: entry \(0, 2\) is -0.3. .*numpy.maximum\(X, 0\), abs\(X\) or X \*\* 2",
+    ),
+    "correlations, sparse": (sparse.csr_array(CORRELATIONS), ValueError, r"entry \(0, 2\) is -0.3"),
+    "NaN": (HOLED, ValueError, r"X must not contain NaN: entry \(1, 2\) is nan. .*mask=numpy.isnan\(X\)"),
+    "a file": ("graph.npz", TypeError, r"got the str 'graph.npz'.*symrelu.files.read_matrix\('graph.npz'\)"),
+    "a path": (Path("a/graph.mtx"), TypeError, r"got the \w+ 'a/graph.mtx'.*read_matrix\('a/graph.mtx'\)"),
+    "a table": ("table.csv", TypeError, r"pandas.read_csv\('table.csv', index_col=0\)"),
+    "a string": (
+        "karate",
+        TypeError,
+        "X must be a matrix or a graph, got the str 'karate'. If it names a file",
+    ),
+    "words": ([["a", "b"], ["b", "a"]], ValueError, "X must hold numbers, but could not convert string.*'a'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_INPUT)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_messages_of_the_estimators_say_what_to_do(name, case):
+    X, error, message = BAD_INPUT[case]
+    with pytest.raises(error, match=message):
+        clone(ESTIMATORS[name]).fit(X)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array, "frame"])
+def test_a_table_of_samples_names_the_affinity(kind):
+    X = np.random.default_rng(0).random((6, 4))
+    X = pytest.importorskip("pandas").DataFrame(X) if kind == "frame" else kind(X)
+    with pytest.raises(
+        ValueError, match=r"X must be square .*got shape \(6, 4\).*SymReLU\(affinity='self_tuning'\)"
+    ):
+        SymReLU(2).fit(X)
+    with pytest.raises(ValueError, match=r"SymReLUClustering\(affinity='self_tuning'\)"):
+        SymReLUClustering(2, affinity="precomputed").fit(X)
+    with pytest.raises(ValueError, match=r"build a graph first: symrelu.graphs.self_tuning_graph\(X\)"):
+        LinkPredictor(2).fit(X)
+
+
+def malformed(M):
+    M = sparse.csr_array(M)
+    M.indices = M.indices.copy()
+    M.indices[-1] = 10**6
+    return M
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_malformed_sparse_input_of_estimators(name):
+    """Issue 11.9: refused before compiled code follows its indices."""
+    M = np.kron(np.eye(4), np.ones((5, 5)))
+    model = clone(ESTIMATORS[name])
+    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+        model.fit(malformed(M))
+    with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
+        model.fit(M, mask=malformed(np.eye(20, dtype=bool)))
+    model.fit(M)
+    if hasattr(model, "transform"):
+        for method in (model.transform, model.score):
+            with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+                method(malformed(M))
+            with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
+                method(M, mask=malformed(np.eye(20, dtype=bool)))
+    if hasattr(model, "top_k"):
+        with pytest.raises(ValueError, match="exclude must be a well-formed sparse matrix"):
+            model.top_k([0], 1, exclude=malformed(M))
+
+
+@pytest.mark.parametrize("name", ["SymReLU", "clustering"])
+def test_malformed_samples(name):
+    model = clone(ESTIMATORS[name]).set_params(affinity="self_tuning")
+    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
+        model.fit(malformed(np.eye(20, 3) + 1))
+
+
+def test_duplicates_of_booleans_are_one_entry_for_estimators_too():
+    rows, cols = np.array([0, 1, 1, 2, 0, 1]), np.array([1, 0, 2, 1, 1, 0])
+    B = sparse.coo_array((np.ones(6, bool), (rows, cols)), shape=(3, 3))
+    fitted = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B)
+    plain = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B.toarray())
+    assert_allclose(fitted.embedding_, plain.embedding_, rtol=1e-12)
+
+
+# Warnings of fits that a limit ended (issues 11.12 and 11.17)
+
+STOPPED = {
+    "SymReLU": lambda path: SymReLU(3, max_iter=2, checkpoint=path, random_state=0),
+    "clustering": lambda path: SymReLUClustering(3, max_time=1e-9, checkpoint=path, random_state=0),
+    "links": lambda path: LinkPredictor(3, max_time=1e-9, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_warning_that_is_raised_loses_nothing(name, M, tmp_path):
+    """Issue 11.12: all that a fit sets is set before the warning."""
+    path = tmp_path / "fit.ckpt"
+    model = STOPPED[name](path)
+    with pytest.raises(ConvergenceWarning):  # as pytest is told to raise all warnings
+        model.fit(M)
+    check_is_fitted(model)
+    assert path.exists() == (name != "links")
+    with pytest.warns(ConvergenceWarning):
+        other = STOPPED[name](tmp_path / "other.ckpt").fit(M)
+    assert set(vars(model)) == set(vars(other))
+    assert_array_equal(model.embedding_, other.embedding_)
+    if name == "SymReLU":
+        assert_array_equal(model.transform(M), other.transform(M))
+    if name == "clustering":
+        assert_array_equal(model.labels_, other.labels_)
+    if name == "links":
+        assert_array_equal(model.top_links(5)[0], other.top_links(5)[0])
+
+
+def grid_search(model, M, **settings):
+    grid = {"n_components": [1, 2, 3, 4, 5], "alpha": [0.0, 0.1]}
+    return GridSearchCV(model, grid, cv=KFold(5, shuffle=True, random_state=0), **settings).fit(M)
+
+
+def shown(call, action="default"):
+    """Return the ConvergenceWarnings that are shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action)
+        call()
+    return [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+
+
+def test_a_search_of_ordinary_fits_converges():
+    """Issue 11.17: the defaults end all 51 fits by a stopping test."""
+    M = self_tuning_graph(load_digits().data[:60])
+    assert shown(lambda: grid_search(SymReLU(random_state=0), M), "always") == []
+
+
+def test_a_search_of_fits_that_a_limit_ends_warns_once(M, monkeypatch):
+    monkeypatch.setattr(searches, "_shown", set())
+    model = SymReLU(max_iter=3, random_state=0)
+    texts = shown(lambda: grid_search(model, M))
+    assert len(texts) == 2, "one of the parts that are fitted, one of the whole"
+    assert "max_iter was reached. Raise max_iter" in texts[0]
+    assert "it is shown once" in texts[0]
+    assert len(shown(lambda: model.fit(M))) == 1  # no clone
+    assert len(shown(lambda: clone(model).fit(M[:31, :31]))) == 1  # of other data
+    assert len(shown(lambda: grid_search(model, M), "always")) == 51
+    with pytest.raises(ValueError, match="All the 50 fits failed"):  # not the first alone
+        shown(lambda: grid_search(model, M, refit=False), "error")
+
+
+def test_the_warning_of_a_limit_tells_the_settings_and_what_would_help(M):
+    first = shown(lambda: SymReLU(3, max_iter=2, random_state=0).fit(M), "always")
+    assert "SymReLU(max_iter=2, n_components=3, random_state=0) stopped before convergence" in first[0]
+    assert "a small alpha > 0" not in first[0]
+    ignoring = SymReLU(3, max_iter=2, diagonal="ignore", random_state=0)
+    assert "need not have a minimum" in shown(lambda: ignoring.fit(M), "always")[0]
+    ignoring.set_params(alpha=0.1)
+    assert "need not have a minimum" not in shown(lambda: ignoring.fit(M), "always")[0]
+
+
+def test_a_search_shows_the_warning_of_distances_once(monkeypatch):
+    monkeypatch.setattr(searches, "_shown", set())
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    texts = shown(lambda: grid_search(SymReLU(random_state=0, max_iter=300, alpha=0.1), D))
+    assert sum("looks like a matrix of distances" in text for text in texts) <= 2
+
+
+def test_clones_are_alike_to_a_cache():
+    """A mark that differs from clone to clone would keep joblib from finding anything again."""
+    model = SymReLU(3, random_state=0)
+    before = joblib.hash(model)
+    assert joblib.hash(clone(model)) == joblib.hash(clone(SymReLU(3, random_state=0)))
+    assert joblib.hash(model) == before
+
+
+def test_a_rank_is_chosen_where_unknown_entries_are_the_only_zeros():
+    M = np.exp(-np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0))) / 9)
+    model = SymReLU("auto", zero_weight=0.5, diagonal="ignore", random_state=0, max_iter=300, ftol=1e-3).fit(M)
+    assert model.selection_.scoring == "error"
+
+
+@pytest.mark.parametrize("X", [[[1, 2], [2]], {1, 2}, object(), None], ids=["ragged", "set", "object", "None"])
+def test_what_is_no_matrix_is_refused_with_a_sentence(X):
+    for model in (SymReLU(1), LinkPredictor(1), SymReLUClustering(1)):
+        with pytest.raises((TypeError, ValueError), match="X must be a matrix"):
+            model.fit(X)
+
+
+def test_a_warm_start_needs_something_to_begin_with(M):
+    model = SymReLU(3, alpha=1e3, warm_start=True, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="the factor became zero"):
+        model.fit(M)
+    with pytest.raises(ValueError, match="warm_start=True cannot go on from a factor that became zero"):
+        model.set_params(alpha=0).fit(M)
+
+
+def test_a_mask_of_samples_is_aligned_by_their_names():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.standard_normal((30, 3)), index=[f"s{k}" for k in range(30)])
+    mask = np.triu(rng.random((30, 30)) < 0.1, 1)
+    mask = pandas.DataFrame(mask | mask.T, X.index, X.index)
+    order = rng.permutation(30)
+    model = SymReLU(3, affinity="self_tuning", random_state=0, ftol=1e-3)
+    expected = model.fit(X, mask=mask).embedding_
+    assert_array_equal(model.fit(X, mask=mask.iloc[order, order]).embedding_, expected)

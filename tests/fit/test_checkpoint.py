@@ -1,0 +1,691 @@
+"""Fits that are killed go on, to the same factor; files that are not theirs are refused."""
+
+import errno
+import json
+import logging
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+import warnings
+import zipfile
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import SOLVERS, damaged, refusal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from symrelu import Checkpoint, Status, SymReLU, decompose
+from symrelu.datasets import make_relu_gram
+from symrelu.files import write_aside
+from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning
+from symrelu.problem import fingerprint
+from symrelu.solvers import State
+
+M, _ = make_relu_gram(60, 4, random_state=0)
+FIT = {"random_state": 0, "tol": 0, "gtol": 0, "ftol": 0}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.ckpt"
+
+
+def assert_same(solution, other):
+    assert_allclose(solution.U, other.U, rtol=0, atol=1e-12)
+    assert solution.n_iter == other.n_iter
+    assert solution.n_evaluations == other.n_evaluations
+    assert solution.status is other.status
+    assert_allclose(solution.relative_error, other.relative_error, rtol=1e-9)
+    for name, column in solution.history.as_dict().items():
+        if name != "seconds":
+            assert_allclose(column, other.history.as_dict()[name], rtol=1e-7, atol=1e-12)
+    assert (np.diff(other.history.seconds) >= 0).all()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_two_halves_are_a_whole(name, kind, path):
+    whole = decompose(kind(M), 3, solver=SOLVERS[name], max_iter=20, **FIT)
+    decompose(kind(M), 3, solver=SOLVERS[name], max_iter=9, checkpoint=path, **FIT)
+    second = decompose(kind(M), 3, solver=SOLVERS[name], max_iter=20, checkpoint=path, **FIT)
+    assert_same(whole, second)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_negative": "auto", "diagonal": "ignore"},
+        {"mask": np.eye(60, dtype=bool), "alpha": 0.1, "zero_weight": 0.5},
+        {"init": np.random.default_rng(0).standard_normal((60, 3))},
+    ],
+    ids=["signed", "mask", "array"],
+)
+def test_settings_are_those_of_the_first_half(settings, path):
+    whole = decompose(M, 3, max_iter=12, **FIT, **settings)
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT, **settings)
+    assert_same(whole, decompose(M, 3, max_iter=12, checkpoint=path, **FIT, **settings))
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_scales(scale, path):
+    whole = decompose(M * scale, 3, max_iter=12, **FIT)
+    decompose(M * scale, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(M * scale, 3, max_iter=12, checkpoint=path, **FIT)
+    assert_array_equal(again.U, whole.U)
+
+
+def test_float32(path):
+    single = M.astype(np.float32)
+    decompose(single, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(single, 3, max_iter=9, checkpoint=path, **FIT)
+    assert again.U.dtype == np.float32
+    assert_array_equal(again.U, decompose(single, 3, max_iter=9, **FIT).U)
+
+
+def test_a_finished_fit_is_not_made_again(path):
+    first = decompose(M, 4, random_state=0, checkpoint=path)
+    assert first.status is Status.TOLERANCE
+    calls = []
+    again = decompose(M, 4, random_state=0, checkpoint=path, callback=calls.append)
+    assert_same(first, again)
+    assert not calls
+    # A smaller tolerance goes on from there.
+    assert decompose(M, 4, random_state=0, checkpoint=path, tol=1e-6).n_iter > first.n_iter
+
+
+def test_time_counts_from_the_first_half(path):
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    again = decompose(M, 3, max_time=1e-9, checkpoint=path, **FIT)
+    assert again.status is Status.MAX_TIME
+    assert again.n_iter == 5
+
+
+def test_interruption_is_written(path):
+    def interrupt(progress):
+        if progress.record.iteration == 4:
+            raise KeyboardInterrupt
+
+    stopped = decompose(M, 3, max_iter=12, checkpoint=path, callback=interrupt, **FIT)
+    assert stopped.status is Status.INTERRUPTED
+    again = decompose(M, 3, max_iter=12, checkpoint=path, **FIT)
+    assert_same(decompose(M, 3, max_iter=12, **FIT), again)
+
+
+def test_written_as_often_as_asked(path, monkeypatch):
+    written = []
+    monkeypatch.setattr("symrelu.fit.checkpoint.CheckpointFile.write", lambda self, snapshot: written.append(1))
+    decompose(M, 3, max_iter=7, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert len(written) == 8  # before each step, and at the end
+    written.clear()
+    decompose(M, 3, max_iter=7, checkpoint=path, **FIT)
+    assert len(written) == 1
+
+
+KILLED = """
+import os, signal, sys, time
+import numpy as np
+from symrelu import AAPB, LBFGS, Checkpoint, decompose
+from symrelu.datasets import make_relu_gram
+
+M, _ = make_relu_gram(60, 4, random_state=0)
+name, path, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
+solver = {"AAPB": AAPB(), "LBFGS": LBFGS()}[name]
+settings = dict(solver=solver, random_state=0, tol=0, gtol=0, ftol=0)
+decompose(M, 3, max_iter=1, **settings)  # compiled before the first fork
+rng = np.random.default_rng(0)
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        decompose(M, 3, max_iter=steps, checkpoint=Checkpoint(path, every=0), **settings)
+        os._exit(0)
+    time.sleep(rng.uniform(0, 0.3))
+    os.kill(child, signal.SIGKILL)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and kill -9")
+@pytest.mark.parametrize(("name", "steps"), [("AAPB", 100_000), ("LBFGS", 100_000)])
+def test_kill_at_any_moment(name, steps, path):
+    """Killed twenty times: while it computes, while it writes, before it has written anything."""
+    command = [sys.executable, "-c", KILLED, name, str(path), str(steps)]
+    ends = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert len(ends) == 20
+    assert set(ends) == {"-9"}
+    left = [file.name for file in path.parent.iterdir()]
+    assert len(left) <= 2  # at most one that was not finished
+    with np.load(path) as content:  # it got somewhere, and not to the end
+        reached = len(content["history_iteration"])
+    assert 5 < reached < steps
+    solver = SOLVERS[name]
+    again = decompose(M, 3, solver=solver, max_iter=reached + 20, checkpoint=path, **FIT)
+    whole = decompose(M, 3, solver=solver, max_iter=reached + 20, **FIT)
+    assert_allclose(again.U, whole.U, rtol=0, atol=1e-12)
+    assert again.n_evaluations == whole.n_evaluations
+    assert len(again.history) == reached + 21
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), TypeError("not JSON"), OSError("gone")])
+def test_no_failure_to_write_ends_the_fit(error, path, monkeypatch):
+    def fail(*arguments, **named):
+        raise error
+
+    monkeypatch.setattr("symrelu.fit.checkpoint.np.savez", fail)
+    with pytest.warns(CheckpointWarning, match="could not be written: "):
+        assert decompose(M, 3, max_iter=5, checkpoint=path, **FIT).n_iter == 5
+
+
+@pytest.mark.parametrize("every", [0, 60])
+def test_warnings_that_are_errors_do_not_end_the_fit(every, path, monkeypatch, caplog):
+    """issue 11.12: the fit is worth more than its checkpoint, so that ``-W error`` gives a line of the log."""
+
+    def fail(*arguments, **named):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("symrelu.fit.checkpoint.np.savez", fail)
+    with warnings.catch_warnings(), caplog.at_level(logging.ERROR, "symrelu"):
+        warnings.simplefilter("error")
+        solution = decompose(M, 3, max_iter=5, checkpoint=Checkpoint(path, every), **FIT)
+    assert_same(solution, decompose(M, 3, max_iter=5, **FIT))
+    (record,) = caplog.records
+    assert "could not be written: the disk is full. The fit goes on" in record.getMessage()
+
+
+def test_a_second_interruption_does_not_cost_the_result(path, monkeypatch):
+    def interrupt(self, snapshot):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("symrelu.fit.checkpoint.CheckpointFile.write", interrupt)
+    assert decompose(M, 3, max_iter=5, checkpoint=path, **FIT).n_iter == 5
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+def test_an_exception_of_a_callback_is_written(error, path):
+    def fail(progress):
+        if progress.record.iteration == 4:
+            raise error
+
+    with pytest.raises(error):
+        decompose(M, 3, max_iter=12, checkpoint=path, callback=fail, **FIT)
+    with np.load(path) as content:
+        assert len(content["history_iteration"]) == 5
+    assert_same(decompose(M, 3, max_iter=12, **FIT), decompose(M, 3, max_iter=12, checkpoint=path, **FIT))
+
+
+def test_the_file_stays_where_it_was(path, tmp_path, monkeypatch):
+    """A path is that of the beginning, whatever the working folder becomes; a link is followed once."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(path)
+
+    def move(progress):
+        os.chdir(tmp_path / "elsewhere")
+
+    decompose(M, 3, max_iter=5, checkpoint="link", callback=move, **FIT)
+    assert path.is_file()
+    assert (tmp_path / "link").is_symlink()
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_what_is_not_finished_is_not_followed(path):
+    """A link that waits under the name of an unfinished file must not be written through."""
+    victim = path.with_name("victim")
+    victim.write_text("mine")
+    unfinished(path).symlink_to(victim)
+    resume(path)
+    assert victim.read_text() == "mine"
+    assert {file.name for file in path.parent.iterdir()} == {path.name, "victim"}
+
+
+def unfinished(path):
+    """The name of what a killed fit with this checkpoint leaves."""
+    return path.with_name(CheckpointFile(Checkpoint(path), {}).prefix + "-0123456789abcdef.part")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("fit.ckpt", "fit.ckpt-2"),
+        ("fit", "fit-0123456789abcdef.part"),
+        ("x" * 150, "x" * 150 + "y"),  # the first 100 letters were looked at
+        ("*", "a"),
+    ],
+)
+def test_only_its_own_unfinished_files_are_cleared_away(name, other, tmp_path):
+    own, foreign = unfinished(tmp_path / name), unfinished(tmp_path / other)
+    for file in (own, foreign):
+        file.write_bytes(b"")
+    resume(tmp_path / name)
+    assert not own.exists()
+    assert foreign.exists()
+
+
+@pytest.mark.parametrize("name", ["symrelu", "symrelu-checkpoint", "fit.ckpt"])
+def test_what_is_saved_meanwhile_is_not_cleared_away(name, tmp_path):
+    """issue 11.12: a checkpoint called symrelu took the unfinished file of a save for its own."""
+    solution = decompose(M, 3, max_iter=2, **FIT)
+    with write_aside(tmp_path / "saved.npz") as file:
+        resume(tmp_path / name)
+        solution.save(tmp_path / "other.npz")
+        file.write(b"whole")
+    assert (tmp_path / "saved.npz").read_bytes() == b"whole"
+
+
+def test_a_name_of_the_longest_length(tmp_path):
+    path = tmp_path / ("\N{GRINNING FACE}" * 63)  # 252 bytes of the 255 that a name may have
+    resume(path)
+    assert path.is_file()
+
+
+def test_writers_at_the_same_time_leave_a_whole_file(path):
+    """Whoever renames last wins; the file is complete at every moment."""
+    threads = [
+        threading.Thread(
+            target=decompose, args=(M, 3), kwargs={"max_iter": 30, "checkpoint": Checkpoint(path, 0), **FIT}
+        )
+        for _ in range(3)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CheckpointWarning)  # one may clear away what another writes
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            if path.exists():
+                with np.load(path) as content:
+                    assert "checkpoint" in content
+        for thread in threads:
+            thread.join()
+    assert resume(path).n_iter == 30
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OddState(State):
+    odd: object
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A solver of a user, with something odd in its state."""
+
+    State = OddState
+
+    kind: str = "int64"
+
+    def init(self, op, U0):
+        state = SOLVERS["PALM"].init(op, U0)
+        base = {field.name: getattr(state, field.name) for field in fields(State)}
+        return OddState(odd=ODD[self.kind], **base)
+
+    def step(self, op, state):
+        return self.init(op, state.U * 0.99)
+
+
+ODD = {
+    "int64": np.int64(3),
+    "bool": np.bool_(True),
+    "float64": np.float64(2.0),
+    "inf": np.array([np.inf]),
+    "dict": {},
+    "None": None,
+    "objects": np.array([None]),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_solvers_of_users(kind, path):
+    if kind in ("dict", "None", "objects"):
+        with pytest.raises(TypeError, match="A checkpoint holds arrays and numbers, but odd of OddState is a"):
+            decompose(M, 3, solver=Odd(kind), checkpoint=path)
+        return
+    decompose(M, 3, solver=Odd(kind), max_iter=3, checkpoint=path, **FIT)
+    again = decompose(M, 3, solver=Odd(kind), max_iter=6, checkpoint=path, **FIT)
+    assert_same(decompose(M, 3, solver=Odd(kind), max_iter=6, **FIT), again)
+
+
+def test_a_solver_must_say_what_it_is(path):
+    class Nameless(Odd):
+        __repr__ = object.__repr__
+
+    with pytest.raises(ValueError, match="A checkpoint needs a solver whose repr tells its settings"):
+        decompose(M, 3, solver=Nameless(), checkpoint=path)
+
+
+def test_a_full_disk_ends_neither_the_fit_nor_the_last_checkpoint(path, monkeypatch):
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    before = path.read_bytes()
+
+    def full(*arguments, **named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("symrelu.fit.checkpoint.np.savez", full)
+        with pytest.warns(CheckpointWarning, match=r"could not be written: .*No space left.* The fit goes on"):
+            solution = decompose(M, 3, max_iter=12, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert solution.n_iter == 12
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    assert_same(solution, decompose(M, 3, max_iter=12, checkpoint=path, **FIT))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_device_that_is_full(path, monkeypatch):
+    """The same with a real error in the middle of writing."""
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    before = path.read_bytes()
+    real_open = open
+
+    def full_disk(file, *arguments, **named):
+        if str(file).endswith(".part"):
+            return real_open("/dev/full", "wb")
+        return real_open(file, *arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", full_disk)
+        with pytest.warns(CheckpointWarning, match="No space left"):
+            decompose(M, 3, max_iter=9, checkpoint=Checkpoint(path, every=0), **FIT)
+    assert path.read_bytes() == before
+
+
+OTHERS = {
+    "rank": ({"rank": 4}, "it was written with rank=3, this fit has rank=4"),
+    "matrix": ({"M": M + np.eye(60)}, "it was written for another matrix"),
+    "solver": ({"solver": "palm"}, "it was written with solver='LBFGS.*this fit has solver='PALM"),
+    "alpha": ({"alpha": 0.5}, "it was written with alpha=0.0, this fit has alpha=0.5"),
+    "diagonal": ({"diagonal": "ignore"}, "it was written with diagonal='fit'"),
+    "mask": ({"mask": np.eye(60, dtype=bool)}, "it was written for another mask"),
+    "init": ({"init": "random"}, "it was written with init='imputed', this fit has init='random'"),
+    "start": ({"init": np.ones((60, 3))}, "it was written with init='imputed', this fit has init='an array'"),
+    "generator": (
+        {"random_state": np.random.default_rng(0)},
+        "it was written with random_state=0, this fit has random_state='a generator'",
+    ),
+    "seed": ({"random_state": 1}, "it was written with random_state=0, this fit has random_state=1"),
+    "signs": ({"n_negative": 1}, "it was written with n_negative=0, this fit has n_negative=1"),
+    "weight": ({"zero_weight": 0.5}, "it was written with zero_weight=1.0"),
+    "dtype": ({"M": M.astype(np.float32)}, "it was written for another matrix"),
+    "backend": ({"backend": "sparse"}, "it was written with backend='dense', this fit has backend='sparse'"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_fit_is_refused(name, path):
+    decompose(M, 3, max_iter=3, checkpoint=path, **FIT)
+    before = path.read_bytes()
+    changes, message = OTHERS[name]
+    arguments = {"M": M, "rank": 3, "checkpoint": path, **FIT, **changes}
+    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message) as caught:
+        decompose(**arguments)
+    assert "Delete the file to start anew, or name another one." in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def resume(path):
+    return decompose(M, 3, max_iter=9, checkpoint=path, **FIT)
+
+
+def rewrite(path, **changes):
+    """Replace arrays of a checkpoint; a function changes the numbers of its header."""
+    with np.load(path) as content:
+        arrays = {name: content[name] for name in content.files}
+    for name, value in changes.items():
+        if value is None:
+            del arrays[name]
+        elif callable(value):
+            header = json.loads(str(arrays[name]))
+            value(header)
+            arrays[name] = np.array(json.dumps(header))
+        else:
+            arrays[name] = value
+    with open(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+DAMAGE = {
+    "another format": ({"checkpoint": lambda h: h.update(format="other")}, "it is not a checkpoint"),
+    "no header": ({"checkpoint": None}, "it is not a checkpoint"),
+    "a later version": (
+        {"checkpoint": lambda h: h.update(version=9)},
+        "its version is 9, this release reads 1",
+    ),
+    # issue 11.18
+    "the minor version before": (
+        {"checkpoint": lambda h: h.update(symrelu="0.1.7")},
+        r"it was written by symrelu 0.1.7, and this is symrelu .*: a fit can go on only in the minor version",
+    ),
+    "no version": ({"checkpoint": lambda h: h.pop("symrelu")}, "it was written by symrelu 0.1, and this is"),
+    "a version of another kind": (
+        {"checkpoint": lambda h: h.update(symrelu=0.2)},
+        "it was written by symrelu 0.2",
+    ),
+    # issue 11.11
+    "a header that is a number": ({"checkpoint": np.array(3)}, "its entry 'checkpoint' is not a text"),
+    "a header of a list": ({"checkpoint": np.array("[]")}, "its entry 'checkpoint' holds a list"),
+    "an unknown number": ({"checkpoint": lambda h: h.update(more=1)}, "its header has an unknown 'more'"),
+    "an unknown array": ({"more": np.ones(2)}, "it has an unknown 'more'"),
+    "numbers of text": ({"checkpoint": lambda h: h.update(best="x")}, "its best is 'x', not names and numbers"),
+    "an objective that is NaN": (
+        {"checkpoint": lambda h: h["best"].update(objective=float("nan"))},
+        "its objective is nan, which is not finite",
+    ),
+    "objectives that are NaN": (
+        {"recent_objectives": np.full(3, np.nan)},
+        "its recent objectives are not a list",
+    ),
+    "a history that skips": ({"history_iteration": np.arange(10) * 2}, "its history does not have a line for"),
+    "a history of fractions": (
+        {"history_evaluations": np.arange(10) + 0.5},
+        "history_evaluations must hold whole numbers >= 0, got 0.5",
+    ),
+    "a history of text": (
+        {"history_seconds": np.full(10, "x")},
+        "history_seconds must hold float32 or float64",
+    ),
+    "seconds of text": ({"checkpoint": lambda h: h.update(seconds="1")}, "its seconds are '1'"),
+    "no identity": ({"checkpoint": lambda h: h.update(identity=3)}, "it does not say of which fit it is"),
+    "no factor": ({"state_U": None}, "its state has the fields"),
+    "a wide factor": (
+        {"state_U": np.ones((60, 9))},
+        r"its U has shape \(60, 9\), and this fit needs \(60, 3\)",
+    ),
+    "a factor of text": ({"state_U": np.full((60, 3), "x")}, "its U is not an array of float64"),
+    "a field too few": ({"state_gradient": None}, "its state has the fields"),
+    "a field too many": ({"state_extra": np.ones(2)}, "its state has the fields"),
+    "NaN": ({"state_gradient": np.full((60, 3), np.nan)}, "its gradient has entries that are not finite"),
+    "wrong type": ({"state_gradient": np.ones((60, 3), int)}, "its gradient is not an array of float64"),
+    "wrong steps": ({"state_steps": np.ones((2, 5, 5))}, r"its steps has shape \(2, 5, 5\)"),
+    "a number of text": (
+        {"checkpoint": lambda h: h["state"].update(damping="1.0")},
+        "its damping is '1.0', not a number of type float",
+    ),
+    "no best": ({"best_U": None}, "its state has the fields"),
+    "signature": ({"signature": np.zeros(3)}, "its signature is not a sign for each column"),
+    "signs": ({"signature": np.array([1.0, 1, -1])}, "its signature has another number of negative columns"),
+    "history": ({"history_seconds": np.ones(2)}, "its history is not a table"),
+    "no history": ({"history_seconds": None}, "it has no 'history_seconds'"),
+    "objectives": ({"recent_objectives": np.ones((2, 2))}, "its recent objectives are not a list"),
+    "a negative count": (
+        {"checkpoint": lambda h: h.update(evaluations=-1)},
+        "its evaluations is -1, not a count",
+    ),
+    "a count of text": ({"checkpoint": lambda h: h.update(next_confirmation="1")}, "its next_confirmation is"),
+    "endless seconds": ({"checkpoint": lambda h: h.update(seconds=float("inf"))}, "its seconds are inf"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named(name, path):
+    resume(path)
+    changes, message = DAMAGE[name]
+    rewrite(path, **changes)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message):
+        resume(path)
+    assert path.read_bytes() == before
+
+
+def test_a_later_release_of_the_same_minor_version_goes_on(path, monkeypatch):
+    monkeypatch.setattr("symrelu.__version__", "0.2.0.dev0")
+    whole = decompose(M, 3, max_iter=12, **FIT)
+    decompose(M, 3, max_iter=5, checkpoint=path, **FIT)
+    monkeypatch.setattr("symrelu.__version__", "0.2.13")
+    assert_same(whole, decompose(M, 3, max_iter=12, checkpoint=path, **FIT))
+    monkeypatch.setattr("symrelu.__version__", "0.20.0")
+    with pytest.raises(ValueError, match=r"it was written by symrelu 0.2.13, and this is symrelu 0.20.0"):
+        decompose(M, 3, max_iter=20, checkpoint=path, **FIT)
+
+
+@pytest.mark.parametrize("rank", [2, "auto"])
+def test_a_checkpoint_of_0_1_0_is_refused(path, rank):  # issue 11.18
+    shutil.copy(Path(__file__).parents[1] / "data" / "fit-0.1.0.ckpt", path)
+    before = path.read_bytes()
+    matrix, _ = make_relu_gram(12, 2, shift=0.05, random_state=0)
+    with pytest.raises(
+        ValueError, match=r"fit.ckpt: it was written by symrelu 0.1, and this is symrelu 0\.[2-9]"
+    ):
+        SymReLU(rank, random_state=0, max_iter=5, checkpoint=path).fit(matrix)
+    assert path.read_bytes() == before
+
+
+def test_files_of_other_kinds(path):
+    for content in (b"", b"text", pickle.dumps({"a": 1})):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="not a readable npz file"):
+            resume(path)
+    np.save(path.with_suffix(".npy"), np.eye(3))
+    path.with_suffix(".npy").rename(path)
+    with pytest.raises(ValueError, match="a single npy array, not an npz archive"):
+        resume(path)
+    decompose(M, 3, max_iter=2, **FIT).save(path)
+    with pytest.raises(ValueError, match="it is not a checkpoint"):
+        resume(path)
+
+
+def test_nothing_is_unpickled(path):
+    class Hostile:
+        def __reduce__(self):
+            return (os.mkdir, (str(path.parent / "executed"),))
+
+    resume(path)
+    rewrite(path, state_U=np.array([Hostile()], dtype=object))
+    with pytest.raises(ValueError, match="not a readable"):
+        resume(path)
+    assert not (path.parent / "executed").exists()
+
+
+def test_archives_that_swell_are_refused(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("checkpoint.npy", b"0" * 10_000)
+    with pytest.raises(
+        ValueError, match=r"fit.ckpt is compressed, and no checkpoint is: it holds.*Name another"
+    ):
+        resume(path)
+
+
+def same_snapshot(one, other):
+    """Whether two snapshots are equal, bit for bit."""
+
+    def equal(a, b):
+        if isinstance(a, dict):
+            return a.keys() == b.keys() and all(equal(a[name], b[name]) for name in a)
+        if isinstance(a, np.ndarray):
+            return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return type(a) is type(b) and a == b
+
+    fields_of = [{**vars(snapshot), "history": snapshot.history.as_dict()} for snapshot in (one, other)]
+    return equal(*fields_of)
+
+
+def test_files_of_earlier_versions_name_the_same_fit(path):
+    """What identifies a fit is made of the settings, and stays as it was written before they were values."""
+    matrix, _ = make_relu_gram(5, 1, random_state=0)
+    decompose(matrix, np.int64(2), n_negative=np.int8(1), alpha=1, random_state=np.int64(3), checkpoint=path)
+    with np.load(path) as archive:
+        identity = json.loads(str(archive["checkpoint"]))["identity"]
+    assert identity == {
+        "rank": 2,
+        "solver": "LBFGS(memory=10)",
+        "n_negative": 1,
+        "diagonal": "fit",
+        "zero_weight": 1.0,
+        "alpha": 1.0,
+        "backend": "dense",
+        "random_state": 3,
+        "init": "imputed",
+        "starting factor": None,
+        "mask": None,
+        "matrix": fingerprint(matrix),
+    }
+
+
+def test_a_thousand_flipped_bits_and_a_thousand_cuts(path):
+    """Each is refused by name, or changes nothing of what the fit goes on from."""
+    matrix, _ = make_relu_gram(5, 1, random_state=0)
+
+    def fit(steps, **checkpoint):
+        return decompose(matrix, 1, max_iter=steps, **checkpoint, **FIT)
+
+    fit(3, checkpoint=path)
+    content = path.read_bytes()
+    with np.load(path) as archive:
+        identity = json.loads(str(archive["checkpoint"]))["identity"]
+    file = CheckpointFile(Checkpoint(path), identity)
+    whole, harmless = file.read(), []
+    for other in damaged(content, flips=1000, cuts=1000):
+        path.write_bytes(other)
+        message = refusal(lambda _: file.read(), path)
+        if message is None:
+            assert same_snapshot(file.read(), whole)
+            harmless.append(other)
+        assert message is None or "fit.ckpt" in message
+    assert 0 < len(harmless) < 500  # dates and permissions in the directory of the archive
+    for other in harmless[::50]:
+        path.write_bytes(other)
+        assert_array_equal(fit(6, checkpoint=path).U, fit(6).U)
+
+
+def test_an_archive_that_asks_for_an_unknown_compression(path):  # issue 11.11
+    """One bit of the directory made zipfile raise NotImplementedError."""
+    resume(path)
+    content = bytearray(path.read_bytes())
+    entry = content.rindex(b"PK\x01\x02")
+    for offset, bit in ((10, 1), (8, 5), (8, 6), (8, 0), (6, 7)):  # method, flags, version that is needed
+        other = content.copy()
+        other[entry + offset] ^= 1 << bit
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*fit.ckpt"):
+            resume(path)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "error", "message"),
+    [
+        (3, TypeError, "checkpoint must be the name of a file, a symrelu.Checkpoint or None, got int"),
+        ("no/such/folder/fit.ckpt", FileNotFoundError, "The output folder .* does not exist"),
+        (".", IsADirectoryError, "is a folder"),
+    ],
+)
+def test_bad_checkpoints(checkpoint, error, message):
+    with pytest.raises(error, match=message):
+        decompose(M, 3, checkpoint=checkpoint)
+
+
+def test_bad_settings():
+    with pytest.raises(TypeError, match=r"Checkpoint\(path=...\) must be the name of a file, got int"):
+        Checkpoint(3)
+    with pytest.raises(ValueError, match=r"Checkpoint\(every=...\) must be a finite number >= 0, got -1"):
+        Checkpoint("a", every=-1)
+
+
+def test_estimator(path):
+    whole = SymReLU(3, random_state=0, max_iter=500, tol=0, gtol=1e-4).fit(M)
+    settings = {"random_state": 0, "tol": 0, "gtol": 1e-4, "checkpoint": path}
+    with pytest.warns(UserWarning, match="max_iter was reached"):
+        SymReLU(3, max_iter=3, **settings).fit(M)
+    assert_allclose(SymReLU(3, max_iter=500, **settings).fit(M).embedding_, whole.embedding_, atol=1e-12)

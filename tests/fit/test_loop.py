@@ -1,0 +1,483 @@
+"""The loop: stopping tests, limits, history, callbacks, accidents."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, Problem, run, start
+from numpy.testing import assert_allclose, assert_array_equal
+
+import symrelu
+from symrelu import decompose
+from symrelu.fit.loop import Fit
+from symrelu.fit.settings import Limits
+from symrelu.fitted.history import Status
+from symrelu.kernels.threads import allowed_threads, single_threaded_blas
+from symrelu.solvers import AAPB, LBFGS, PALM, State
+
+NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
+
+
+def problem_and_start(label="plain"):
+    problem = PROBLEMS[label]
+    return OPERATORS["sparse"](problem), start(problem)
+
+
+def planted():
+    problem = Problem(PAPER_EXAMPLE, np.zeros((5, 5), bool), np.ones(2))
+    return OPERATORS["dense"](problem), start(problem, 0)
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """A solver whose objectives, losses and gradients are given beforehand; the factor at step k is all k."""
+
+    objectives: tuple[float, ...]
+    stop_at: int = -1
+    error: type[BaseException] = KeyboardInterrupt
+    nan_factor_at: int = -1
+    losses: tuple[float, ...] = ()
+    gradients: tuple[float, ...] = ()
+
+    def init(self, op, U0):
+        return self._state(0, U0)
+
+    def step(self, op, state):
+        k = int(state.latent_norm) + 1
+        if k == self.stop_at:
+            raise self.error
+        return self._state(k, state.U)
+
+    def _state(self, k, U):
+        value = self.objectives[min(k, len(self.objectives) - 1)]
+        factor = np.full_like(U, np.nan) if k == self.nan_factor_at else np.full_like(U, float(k))
+        return State(
+            U=factor,
+            objective=value,
+            gradient_norm=self.gradients[k] if self.gradients else 1e9,
+            latent_loss=value,
+            loss=self.losses[k] if self.losses else value,
+            latent_norm=float(k),
+        )
+
+
+def test_stops_at_tol():
+    op, U0 = planted()
+    solution = run(op, AAPB(), U0, Limits(max_iter=3000))
+    assert solution.status is Status.TOLERANCE
+    assert solution.converged
+    assert solution.relative_error <= 1e-4
+    assert solution.history.relative_error[-2] > 1e-4
+
+
+def test_stops_at_gtol_and_the_condition_holds():
+    op, U0 = problem_and_start("alpha")
+    solution = run(op, AAPB(momentum=0.0), U0, Limits(tol=0, gtol=1e-3, ftol=0, max_iter=5000))
+    assert solution.status is Status.GRADIENT
+    U = solution.U
+    gradient = -2 * op.residual_product(U, U).product * op.signature + op.alpha * U
+    assert np.linalg.norm(gradient) <= 1e-3 * (2 * op.norm + op.alpha) * np.linalg.norm(U) * (1 + 1e-12)
+
+
+def test_stops_on_a_plateau_but_not_while_momentum_climbs():
+    op, U0 = problem_and_start()
+    limits = Limits(tol=0, gtol=0, ftol=1e-3, max_iter=100)
+    flat = run(op, Scripted((2.0, *[1.0] * 30)), U0, limits)
+    assert flat.status is Status.PLATEAU
+    assert flat.n_iter == 21
+    climbing = run(op, Scripted(tuple(1 + 0.01 * k for k in range(101))), U0, limits)
+    assert climbing.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("momentum", [0.0, 1.0])
+@pytest.mark.parametrize("gtol", [1e-2, 2e-3])
+def test_a_gradient_stop_is_stationary_at_the_factor_it_returns(label, momentum, gtol):
+    """AAPB reports the gradient at another point: the loop has to ask for the one at U."""
+    op, U0 = problem_and_start(label)
+    limits = Limits(tol=0, gtol=gtol, ftol=0, max_iter=10000)
+    solution = run(op, AAPB(momentum=momentum), U0, limits)
+    assert solution.status is Status.GRADIENT
+    U = solution.U
+    gradient = -2 * op.residual_product(U, U).product * op.signature + op.alpha * U
+    assert np.linalg.norm(gradient) <= gtol * (2 * op.norm + op.alpha) * np.linalg.norm(U) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [58, 120, 132])
+def test_the_paper_example_is_not_given_up_too_early(seed):
+    """From these starts the gradient at the extrapolated point once ended the fit above 1e-4."""
+    from symrelu import decompose
+
+    assert decompose(PAPER_EXAMPLE, 2, random_state=seed, max_iter=3000).relative_error <= 1e-4
+
+
+def test_thresholds_are_exactly_where_they_are_promised():
+    op, U0 = problem_and_start("alpha")
+    many = (1.0,) * 4
+    # relative_error = sqrt(2 loss) / ||M||
+    losses = tuple(0.5 * (factor * op.norm) ** 2 for factor in (1, 0.1001, 0.0999, 0.05))
+    solution = run(op, Scripted(many, losses=losses), U0, Limits(tol=0.1, gtol=0, ftol=0))
+    assert (solution.status, solution.n_iter) == (Status.TOLERANCE, 2)
+    # ||gradient|| <= gtol (2 ||M|| + alpha) ||U||, and U is all k at step k
+    bounds = [0.1 * (2 * op.norm + op.alpha) * k * np.sqrt(U0.size) for k in range(4)]
+    gradients = (1e9, bounds[1] * 1.001, bounds[2] * 0.999, 0.0)
+    solution = run(op, Scripted(many, gradients=gradients), U0, Limits(tol=0, gtol=0.1, ftol=0))
+    assert (solution.status, solution.n_iter) == (Status.GRADIENT, 2)
+    for spread, status in ((0.99e-3, Status.PLATEAU), (1.01e-3, Status.MAX_ITER)):
+        objectives = (1.0, 1.0 + spread) * 15
+        solution = run(op, Scripted(objectives), U0, Limits(tol=0, gtol=0, ftol=1e-3, max_iter=25))
+        assert solution.status is status
+
+
+def test_a_met_test_returns_the_factor_that_met_it_and_a_limit_the_best():
+    op, U0 = problem_and_start()
+    small = 0.5 * (1e-6 * op.norm) ** 2
+    objectives, losses = (3.0, 1.0, 2.0), (9e9, 9e9, small)
+    solution = run(op, Scripted(objectives, losses=losses), U0, Limits(gtol=0, ftol=0))
+    assert solution.status is Status.TOLERANCE
+    assert (solution.U == 2.0).all()
+    solution = run(op, Scripted(objectives), U0, Limits(**NO_TESTS, max_iter=2))
+    assert (solution.U == 1.0).all()
+
+
+def test_a_met_test_goes_before_the_callback():
+    op, U0 = problem_and_start()
+    losses = (9e9, 0.0)
+    solution = run(
+        op, Scripted((1.0, 1.0), losses=losses), U0, Limits(gtol=0, ftol=0), callback=lambda progress: True
+    )
+    assert solution.status is Status.TOLERANCE
+
+
+def test_compiles_before_the_clock_starts():
+    op, U0 = problem_and_start()
+    order = []
+    op.warm_up = lambda: order.append("warm up")
+
+    class Watched(AAPB):
+        def init(self, op, U0):
+            order.append("init")
+            return super().init(op, U0)
+
+    run(op, Watched(), U0, Limits(max_iter=1))
+    assert order == ["warm up", "init"]
+
+
+@pytest.mark.parametrize("max_iter", [1, 7])
+def test_stops_at_max_iter(max_iter):
+    op, U0 = problem_and_start()
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=max_iter))
+    assert solution.status is Status.MAX_ITER
+    assert solution.n_iter == max_iter
+    assert not solution.converged
+    assert len(solution.history) == max_iter + 1
+
+
+def test_stops_at_max_time():
+    op, U0 = problem_and_start()
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=10**9, max_time=0.05))
+    assert solution.status is Status.MAX_TIME
+    assert solution.history.seconds[-1] >= 0.05
+    assert solution.history.seconds[-2] < 0.05
+
+
+def test_returns_the_best_factor_by_objective():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 1.0, 3.0, 4.0)), U0, Limits(**NO_TESTS, max_iter=3))
+    assert (solution.U == 1.0).all()
+    assert solution.objective == 1.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_non_finite_objective_ends_with_the_best_finite_factor(bad):
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 4.0, 7.0, bad)), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert (solution.U == 1.0).all()
+    assert solution.n_iter == 2
+
+
+def test_non_finite_factor_is_noticed_though_the_objective_is_finite():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 4.0, 3.0), nan_factor_at=2), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert (solution.U == 1.0).all()
+
+
+def test_divergence_is_reported_without_warnings():
+    op, U0 = problem_and_start("dense data")
+    solution = run(op, AAPB(step_size=1000.0), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.NON_FINITE
+    assert np.isfinite(solution.U).all()
+    assert "step_size" in solution.status.advice
+
+
+def test_non_finite_start_is_an_error():
+    op, U0 = problem_and_start()
+    with pytest.raises(FloatingPointError, match="not finite at the starting factor"):
+        run(op, AAPB(), U0 * 1e200, Limits())
+
+
+def test_keyboard_interrupt_returns_the_best_so_far():
+    op, U0 = problem_and_start()
+    solution = run(op, Scripted((5.0, 1.0, 3.0), stop_at=3), U0, Limits(**NO_TESTS))
+    assert solution.status is Status.INTERRUPTED
+    assert (solution.U == 1.0).all()
+
+
+def test_keyboard_interrupt_in_a_callback_returns_the_best_so_far():
+    op, U0 = problem_and_start()
+
+    def callback(progress):
+        if progress.record.iteration == 4:
+            raise KeyboardInterrupt
+
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS), callback=callback)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_iter == 4
+
+
+def test_other_errors_are_not_swallowed():
+    op, U0 = problem_and_start()
+    with pytest.raises(ZeroDivisionError):
+        run(op, Scripted((5.0, 1.0), stop_at=2, error=ZeroDivisionError), U0, Limits(**NO_TESTS))
+
+
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_callback_sees_every_step_and_stops(answer):
+    op, U0 = problem_and_start()
+    seen = []
+
+    def callback(progress):
+        seen.append((progress.record.iteration, progress.record.relative_error, progress.U.copy()))
+        return answer if progress.record.iteration == 5 else None
+
+    solution = run(op, AAPB(momentum=0.0), U0, Limits(**NO_TESTS), callback=callback)
+    assert solution.status is Status.CALLBACK
+    assert [iteration for iteration, _, _ in seen] == [1, 2, 3, 4, 5]
+    assert_allclose([error for _, error, _ in seen], solution.history.relative_error[1:])
+    assert_array_equal(seen[-1][2], solution.U)
+
+
+def test_changing_what_a_callback_gets_changes_nothing():
+    op, U0 = problem_and_start()
+
+    def vandal(progress):
+        progress.U[:] = np.nan
+
+    plain = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=5))
+    assert_array_equal(run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=5), callback=vandal).U, plain.U)
+
+
+def test_history_tells_what_happened():
+    op, U0 = problem_and_start("everything")
+    solution = run(op, AAPB(), U0, Limits(**NO_TESTS, max_iter=30))
+    history = solution.history
+    assert_array_equal(history.iteration, np.arange(31))
+    assert_array_equal(history.evaluations, np.arange(1, 32))
+    assert (np.diff(history.seconds) > 0).all()
+    first = op.loss(U0)
+    assert_allclose(history.latent_loss[0], first.latent_loss)
+    assert_allclose(history.relative_error[0], np.sqrt(2 * first.loss) / op.norm)
+    assert_allclose(history.objective[0], first.latent_loss + op.alpha / 2 * np.sum(U0**2))
+    assert_allclose(solution.objective, history.objective.min())
+    assert solution.n_evaluations == 31
+
+
+@pytest.mark.parametrize(
+    ("limits", "error", "message"),
+    [
+        ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0, got -1.0"),
+        ({"tol": float("nan")}, ValueError, "tol must be a finite number >= 0, got nan"),
+        ({"gtol": -1e-9}, ValueError, "gtol must be"),
+        ({"ftol": "small"}, TypeError, "ftol must be a finite number >= 0, got 'small'"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
+        ({"max_iter": -3}, ValueError, "max_iter must be an integer of at least 1, got -3"),
+        ({"max_iter": 10.0}, TypeError, "max_iter must be an integer of at least 1, got 10.0"),
+        ({"max_time": 0}, ValueError, "max_time must be a finite number > 0, got 0"),
+        ({"max_time": -1}, ValueError, "max_time must be a finite number > 0, got -1"),
+    ],
+)
+def test_limits_are_checked(limits, error, message):
+    with pytest.raises(error, match=message):
+        Limits(**limits)
+
+
+def test_every_status_has_cause_and_advice():
+    for status in Status:
+        assert status.value
+        assert status.advice.endswith(".")
+
+
+# ------------------------------------------------------- Ctrl-C at every line of a step (issue 11.4)
+
+PACKAGE = str(Path(symrelu.__file__).parent)
+
+# A signal is never handled between a lock and the block that it guards, but a trace function is called there:
+# an exception of it would leave the lock taken for ever.
+LOCKED = {
+    function.__code__
+    for function in (
+        single_threaded_blas.__enter__,
+        single_threaded_blas._leave,
+        single_threaded_blas.__del__,
+        allowed_threads,
+    )
+}
+
+
+class Interrupter:
+    """Raise KeyboardInterrupt at the k-th line of the package that is run while ``active`` says so."""
+
+    def __init__(self, k, active):
+        self.k, self.active = k, active
+        self.lines = 0
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self.call)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self.before)
+
+    def call(self, frame, event, argument):
+        ours = frame.f_code.co_filename.startswith(PACKAGE) and frame.f_code not in LOCKED
+        return self.line if ours and self.active() else None
+
+    def line(self, frame, event, argument):
+        if event == "line" and self.active():
+            self.lines += 1
+            if self.lines == self.k:
+                raise KeyboardInterrupt
+        return self.line
+
+
+def interrupted_fit(path, k, monkeypatch, **settings):
+    """Fit with a checkpoint and Ctrl-C at line k of the third step. Return how many lines that step has."""
+    steps = []
+
+    def counted(self, move, advance=Fit.advance):
+        steps.append(move)
+        return advance(self, move)
+
+    def told(self, observers, tell=Fit.tell):
+        try:
+            return tell(self, observers)
+        finally:
+            if len(steps) == 4:
+                steps.append("the end of the step")
+
+    with monkeypatch.context() as patch, Interrupter(k, lambda: len(steps) == 4) as interrupter:
+        patch.setattr(Fit, "advance", counted)
+        patch.setattr(Fit, "tell", told)
+        patch.setattr(os, "fsync", lambda file: None)  # nobody pulls the plug here
+        decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
+    return interrupter.lines
+
+
+def scaled_gradients(**settings):
+    """Return the number that is compared with gtol, after each step."""
+    values = []
+
+    def keep(progress):
+        values.append(progress.record.gradient_norm / (2 * progress.norm * np.linalg.norm(progress.U)))
+
+    decompose(PAPER_EXAMPLE, 2, callback=keep, **settings)
+    return values
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Ctrl-C inside a __del__ is lost
+@pytest.mark.parametrize("confirmed", [False, True])
+@pytest.mark.parametrize(
+    "solver", [LBFGS(), AAPB(), PALM(momentum=1.0)], ids=lambda solver: type(solver).__name__
+)
+def test_ctrl_c_at_any_line_of_a_step_leaves_a_fit_that_resumes_to_the_same_end(
+    solver, confirmed, tmp_path, monkeypatch
+):
+    settings = {"solver": solver, "random_state": 0, "max_iter": 6, **NO_TESTS}
+    if confirmed:  # the third step is the first whose gradient is small enough to be looked at twice
+        first, second, third, *_ = scaled_gradients(**settings)
+        assert third < min(first, second)
+        settings["gtol"] = third * 1.01
+    whole = decompose(PAPER_EXAMPLE, 2, **settings)
+    path = tmp_path / "fit"
+    lines = interrupted_fit(path, 0, monkeypatch, **settings)
+    assert lines > 30
+    for k in range(1, lines + 1):
+        path.unlink(missing_ok=True)
+        interrupted_fit(path, k, monkeypatch, **settings)
+        resumed = decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
+        assert_array_equal(resumed.U, whole.U, err_msg=f"line {k}")
+        for name, column in resumed.history.as_dict().items():
+            if name != "seconds":
+                assert_array_equal(column, getattr(whole.history, name), err_msg=f"line {k}, {name}")
+        assert (resumed.status, resumed.n_evaluations) == (whole.status, whole.n_evaluations), f"line {k}"
+    with ThreadPoolExecutor(1) as others:  # who would wait for ever if Ctrl-C had left a lock taken
+        assert others.submit(single_threaded_blas._lock.acquire, timeout=10).result()
+        others.submit(single_threaded_blas._lock.release).result()
+
+
+# --------------------------------------------------------------------- rounding (issue 11.6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plateau_that_rounding_made_is_not_called_converged(seed):
+    settings = {"n_negative": 1, "random_state": seed, "max_iter": 1000}
+    solution = decompose(np.eye(50, dtype=np.float32), 3, **settings)
+    assert solution.relative_error > 1e-3
+    assert solution.status is Status.ROUNDING
+    assert not solution.converged
+    assert "float64" in solution.status.advice
+    assert decompose(np.eye(50), 3, **settings).status is Status.TOLERANCE
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_an_ordinary_plateau_is_not_blamed_on_rounding(label, dtype):
+    problem = PROBLEMS[label].astype(dtype)
+    op = OPERATORS["sparse"](problem)
+    solution = run(op, LBFGS(), start(problem).astype(dtype), Limits(max_iter=300))
+    assert solution.status in (Status.TOLERANCE, Status.GRADIENT, Status.PLATEAU, Status.MAX_ITER)
+
+
+def test_an_exact_fit_that_ends_in_rounding_has_converged():
+    M = np.maximum(0, PAPER_EXAMPLE)
+    solution = decompose(M, 2, random_state=0, tol=0, gtol=0, max_iter=3000)
+    assert solution.relative_error < 1e-13
+    assert solution.status is Status.PLATEAU
+
+
+# ---------------------------------------------------------- starts without measure (found by the fuzzer)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e7, 1e11, 1e13])
+def test_a_vast_start_in_float32_ends_honestly(name, size):
+    M, U0 = np.ones((3, 3), np.float32), size * np.array([[1.0], [2.0], [3.0]])
+    if size > 1e6:  # the square of its gradient overflows
+        with pytest.raises(FloatingPointError, match=r"not finite at the starting factor. Scale init down"):
+            decompose(M, 1, init=U0, solver=SOLVERS[name], max_iter=60)
+        return
+    solution = decompose(M, 1, init=U0, solver=SOLVERS[name], max_iter=60)
+    assert np.isfinite(solution.U).all()
+    assert not solution.converged or solution.relative_error < 0.5
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("part", [0.9, 1.02, 1.1, 1.5, 100.0])
+def test_a_factor_that_alpha_shrinks_to_nothing_is_said_to_have_vanished(name, part):
+    """From alpha = 2 * (largest eigenvalue) on, U = 0 is the minimum."""
+    critical = 2 * np.linalg.eigvalsh(PAPER_EXAMPLE).max()
+    solution = decompose(PAPER_EXAMPLE, 2, alpha=part * critical, random_state=0, solver=SOLVERS[name])
+    assert (solution.status is Status.VANISHED) == (part > 1)
+    if part > 1:
+        assert solution.relative_error > 0.99
+        assert not solution.converged
+        assert "Lower alpha" in solution.status.advice

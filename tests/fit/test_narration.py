@@ -1,0 +1,122 @@
+"""What a fit says, and where."""
+
+import logging
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from symrelu import decompose
+from symrelu.fit.narration import Narrator, narrated
+
+M = np.eye(6) + 1
+
+
+def test_silent_by_default(caplog):
+    with caplog.at_level(logging.DEBUG):
+        decompose(M, 2, random_state=0)
+    assert not caplog.records
+
+
+def test_each_step_and_the_end(caplog):
+    with caplog.at_level(logging.INFO, "symrelu"):
+        solution = decompose(M, 2, random_state=0, verbose=2, max_iter=3, tol=0, gtol=0, ftol=0)
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.split(":")[0] for line in lines[:-1]] == ["step 1", "step 2", "step 3"]
+    assert f"relative error {solution.history.relative_error[1]:.4g}" in lines[0]
+    assert lines[-1].startswith("max_iter was reached after 3 steps (")
+    assert all(record.name == "symrelu" and record.levelno == logging.INFO for record in caplog.records)
+
+
+def test_a_line_a_second(caplog, monkeypatch):
+    now = iter(np.arange(0, 10, 0.4))
+    monkeypatch.setattr("symrelu.fit.narration.time.monotonic", lambda: next(now))
+    narrator = Narrator(1)
+    fit = SimpleNamespace(record=decompose(M, 1, random_state=0).history.records()[0])
+    with caplog.at_level(logging.INFO, "symrelu"):
+        for _ in range(9):  # 0.4 to 3.6 seconds
+            narrator.step(fit)
+    assert len(caplog.records) == 3
+
+
+PROGRAM = """
+import sys, logging, numpy as np
+{before}
+from symrelu import decompose
+decompose(np.eye(6) + 1, 2, random_state=0, verbose=2, max_iter=2)
+assert len(logging.getLogger("symrelu").handlers) == {handlers}
+assert logging.getLogger("symrelu").level == logging.NOTSET
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "shown"),
+    [
+        ("", True),
+        ("sys.modules['rich.console'] = None", True),  # as if rich were not installed
+        ("logging.basicConfig(level=logging.INFO, format='mine %(message)s')", "mine step 1"),
+        ("logging.basicConfig(format='mine %(message)s')", "mine step 1"),  # the root is left at WARNING
+        ("logging.getLogger('symrelu').addHandler(logging.NullHandler())", False),
+    ],
+    ids=["rich", "no rich", "logging set up", "logging set to warnings", "silenced"],
+)
+def test_lines_go_to_stderr_unless_logging_is_set_up(before, shown):
+    command = [sys.executable, "-c", PROGRAM.format(before=before, handlers=int("Null" in before))]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout == ""
+    assert ("step 1: relative error" in result.stderr) == bool(shown)
+    if isinstance(shown, str):
+        assert shown in result.stderr
+
+
+def test_the_logger_is_left_as_it_was():
+    logger = logging.getLogger("symrelu")
+    before = logger.handlers[:], logger.level
+    with narrated(1):
+        pass
+    assert (logger.handlers, logger.level) == before
+
+
+@pytest.mark.parametrize("leaves_first", [0, 1])
+@pytest.mark.parametrize("level", [logging.NOTSET, logging.WARNING, logging.DEBUG])
+def test_fits_that_overlap_leave_the_logger_as_it_was(leaves_first, level, monkeypatch):
+    """issue 11.12: the second one restored what the first one had set."""
+    logger = logging.getLogger("symrelu")
+    monkeypatch.setattr(logger, "propagate", False)  # as where logging is not set up
+    monkeypatch.setattr(logger, "handlers", [])
+    logger.setLevel(level)
+    try:
+        fits = [narrated(1), narrated(2)]
+        for fit in fits:
+            fit.__enter__()
+        assert len(logger.handlers) == 1
+        assert logger.isEnabledFor(logging.INFO)
+        fits.pop(leaves_first).__exit__(None, None, None)
+        assert len(logger.handlers) == 1
+        assert logger.isEnabledFor(logging.INFO)
+        fits.pop().__exit__(None, None, None)
+        assert logger.handlers == []
+        assert logger.level == level
+    finally:
+        logger.setLevel(logging.NOTSET)
+
+
+def test_a_fit_that_never_left_is_forgotten():
+    logger = logging.getLogger("symrelu")
+    before = logger.handlers[:], logger.level
+    fit = narrated(1)
+    fit.__enter__()
+    del fit
+    assert (logger.handlers, logger.level) == before
+
+
+@pytest.mark.parametrize(("verbose", "error"), [(-1, ValueError), (1.5, TypeError), ("yes", TypeError)])
+def test_bad_verbose(verbose, error):
+    with pytest.raises(error, match="verbose must be an integer of at least 0"):
+        decompose(M, 2, verbose=verbose)
+
+
+def test_true_is_one():
+    assert decompose(M, 2, verbose=True, random_state=0).converged

@@ -1,0 +1,209 @@
+"""Properties of every solver on every operator."""
+
+import dataclasses
+from itertools import product
+
+import numpy as np
+import pytest
+from helpers import (
+    COMPILED,
+    FOREIGN,
+    MONOTONE,
+    OPERATORS,
+    PROBLEMS,
+    SOLVERS,
+    Problem,
+    iterates,
+    problems,
+    start,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.linalg import norm
+from numpy.testing import assert_allclose, assert_array_equal
+
+from symrelu.datasets import make_relu_gram
+from symrelu.fit import loop
+from symrelu.fit.settings import Limits
+from symrelu.fit.starts import STARTS
+from symrelu.fit.starts import start as starting_factor
+from symrelu.fitted.history import Status
+from symrelu.solvers import AAPB, Solver, get_solver
+from symrelu.solvers import SOLVERS as NAMES
+
+STEPS = 20
+
+
+def run(solver, op, U0, steps=STEPS):
+    return iterates(solver, op, U0, steps)[-1]
+
+
+@pytest.mark.parametrize("name", [*COMPILED, "strict", "torch"])
+@pytest.mark.parametrize(
+    # An eigendecomposition solves this problem: soon nothing is left to gain, and rounding decides.
+    ("solver", "label"),
+    [case for case in product(SOLVERS, PROBLEMS) if case != ("Eigen, three sweeps", "dense data")],
+)
+def test_same_path_on_every_operator(solver, name, label):
+    problem, U0 = PROBLEMS[label], start(PROBLEMS[label])
+    expected = run(SOLVERS[solver], OPERATORS["reference"](problem), U0)
+    actual = run(SOLVERS[solver], OPERATORS[name](problem), U0)
+    assert norm(actual.U - expected.U) <= 1e-10 * norm(expected.U)
+    assert_allclose(actual.objective, expected.objective, rtol=1e-9)
+    assert_allclose(actual.gradient_norm, expected.gradient_norm, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("init", STARTS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_objectives_from_every_start(solver, init, name):
+    """After 15 steps from a start that each operator made itself, on other arrays than NumPy's."""
+    problem = PROBLEMS["signed"]
+
+    def objective(op):
+        return run(SOLVERS[solver], op, op.to_numpy(starting_factor(op, init, 0)), 15).objective
+
+    assert_allclose(objective(OPERATORS[name](problem)), objective(OPERATORS["sparse"](problem)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_final_error_on_every_operator(solver, name):
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    problem, limits = Problem(M, np.zeros(M.shape, bool), np.ones(3)), Limits(tol=1e-2, max_iter=60)
+
+    def final_error(op):
+        return loop.run(op, SOLVERS[solver], op.asarray(start(problem)), limits).relative_error
+
+    errors = [final_error(OPERATORS[each](problem)) for each in ("sparse", name)]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-2) or max(errors) <= limits.tol
+
+
+@pytest.mark.parametrize(
+    # Step 10 is outside the theory and runs away on this problem.
+    ("solver", "label"),
+    [case for case in product(SOLVERS, PROBLEMS) if case != ("AAPB, step 10", "dense data")],
+)
+def test_float32_follows_float64(solver, label):
+    problem, U0 = PROBLEMS[label], start(PROBLEMS[label])
+    double = run(SOLVERS[solver], OPERATORS["sparse"](problem), U0)
+    single = run(SOLVERS[solver], OPERATORS["sparse"](problem.astype(np.float32)), U0.astype(np.float32))
+    assert single.U.dtype == np.float32
+    assert norm(single.U - double.U) <= 1e-3 * norm(double.U)
+    assert_allclose(single.objective, double.objective, rtol=1e-4)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("k", [-20, 3])
+def test_scaling_by_a_power_of_four_is_exact(solver, label, k):
+    """M -> 4^k M, alpha -> 4^k alpha gives U -> 2^k U, bit for bit."""
+    problem, U0 = PROBLEMS[label], start(PROBLEMS[label])
+    scaled = dataclasses.replace(problem, M=problem.M * 4.0**k, alpha=problem.alpha * 4.0**k)
+    plain = run(SOLVERS[solver], OPERATORS["sparse"](problem), U0)
+    other = run(SOLVERS[solver], OPERATORS["sparse"](scaled), U0 * 2.0**k)
+    assert_array_equal(other.U, plain.U * 2.0**k)
+    assert other.objective == plain.objective * 16.0**k
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_permuting_the_items_permutes_the_rows(solver, label):
+    problem, U0 = PROBLEMS[label], start(PROBLEMS[label])
+    order = np.random.default_rng(0).permutation(problem.n)
+    both = np.ix_(order, order)
+    permuted = dataclasses.replace(problem, M=problem.M[both], unknown=problem.unknown[both])
+    plain = run(SOLVERS[solver], OPERATORS["sparse"](problem), U0)
+    other = run(SOLVERS[solver], OPERATORS["sparse"](permuted), U0[order])
+    assert_allclose(other.U, plain.U[order], rtol=1e-8, atol=1e-8 * norm(plain.U))
+
+
+@pytest.mark.parametrize("solver", sorted(MONOTONE))
+@settings(max_examples=200)
+@given(
+    problem=problems(max_n=60, max_rank=60, scales=st.floats(-8, 8).map(lambda exponent: 10.0**exponent)),
+    seed=st.integers(0, 100),
+)
+def test_monotone_solvers_never_raise_the_objective(solver, problem, seed):
+    op = OPERATORS["sparse"](problem)
+    assume(op.norm > 0)
+    state = SOLVERS[solver].init(op, start(problem, seed))
+    floor = 1e-13 * (op.norm**2 + state.objective)
+    for _ in range(15):
+        after = SOLVERS[solver].step(op, state)
+        assert after.objective <= state.objective + floor
+        state = after
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_the_reported_gradient_is_that_of_the_objective(solver, label):
+    problem = PROBLEMS[label]
+    op = OPERATORS["sparse"](problem)
+    state = run(SOLVERS[solver], op, start(problem), 5)
+    assert state.gradient_at_U or solver not in MONOTONE
+    if state.gradient_at_U:
+        product = OPERATORS["reference"](problem).residual_product(state.U, state.U).product
+        gradient = problem.alpha * state.U - 2 * product * problem.signature
+        assert_allclose(state.gradient_norm, norm(gradient), rtol=1e-8, atol=1e-11 * norm(problem.M) ** 1.5)
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "AAPB, step 10"])
+@pytest.mark.parametrize("label", PROBLEMS)
+def test_a_converged_fit_satisfies_the_condition_of_gtol(solver, label):
+    problem = PROBLEMS[label]
+    op = OPERATORS["sparse"](problem)
+    gtol = 2e-3
+    limits = Limits(tol=0, gtol=gtol, ftol=0, max_iter=20000)
+    solution = loop.run(op, SOLVERS[solver], start(problem), limits)
+    assert solution.status is Status.GRADIENT
+    U = solution.U
+    gradient = problem.alpha * U - 2 * op.residual_product(U, U).product * problem.signature
+    assert norm(gradient) <= gtol * (2 * op.norm + problem.alpha) * norm(U) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_state_is_flat(solver):
+    problem = PROBLEMS["plain"]
+    state = run(SOLVERS[solver], OPERATORS["sparse"](problem), start(problem), 3)
+    for field in dataclasses.fields(state):
+        assert isinstance(getattr(state, field.name), (int, float, np.ndarray)), field.name
+    op = OPERATORS["sparse"](problem)
+    again = op.loss(state.U)
+    assert_allclose(state.latent_loss, again.latent_loss, rtol=1e-12)
+    assert_allclose(state.loss, again.loss, rtol=1e-12)
+    assert_allclose(state.latent_norm**2, again.latent_norm_squared, rtol=1e-12)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solvers_are_values(solver):
+    instance = SOLVERS[solver]
+    assert isinstance(instance, Solver)
+    assert dataclasses.replace(instance) == instance
+    assert hash(instance) == hash(dataclasses.replace(instance))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        instance.momentum = 0.5
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_step_changes_neither_state_nor_start(solver):
+    problem, U0 = PROBLEMS["plain"], start(PROBLEMS["plain"])
+    op, kept = OPERATORS["dense"](problem), U0.copy()
+    state = SOLVERS[solver].init(op, U0)
+    first = SOLVERS[solver].step(op, state)
+    second = SOLVERS[solver].step(op, state)
+    assert_array_equal(U0, kept)
+    assert_array_equal(first.U, second.U)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_get_solver_by_name_and_instance(name):
+    assert get_solver(name) == NAMES[name]()
+    instance = AAPB(step_size=2.0)
+    assert get_solver(instance) is instance
+
+
+def test_isolated_unknown_problem_of_one_entry():
+    problem = Problem(np.array([[2.0]]), np.zeros((1, 1), bool), np.ones(1))
+    state = run(AAPB(), OPERATORS["sparse"](problem), np.array([[0.5]]), 500)
+    assert_allclose(state.U**2, 2.0, rtol=1e-3)
