@@ -75,7 +75,6 @@ def test_top_level_holds_packages():
     assert {path.stem for path in ROOT.glob("*.py")} == {
         "__init__",
         "__main__",
-        "files",
         "metrics",
         "old_names",
     }

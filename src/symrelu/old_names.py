@@ -10,48 +10,48 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# Old module -> name -> where it is now.
+# Old module -> name -> its path now.
 MOVED = {
-    "checkpoint": {"Checkpoint": "symrelu"},
+    "checkpoint": {"Checkpoint": "symrelu.Checkpoint"},
     "linkage": {
-        "Tree": "symrelu.fitted",
-        "average_linkage": "symrelu.fitted",
-        "average_linkage_of_factor": "symrelu.fitted",
+        "Tree": "symrelu.fitted.Tree",
+        "average_linkage": "symrelu.fitted.average_linkage",
+        "average_linkage_of_factor": "symrelu.fitted.average_linkage_of_factor",
     },
-    "loop": {"Limits": "symrelu.fit.settings", "Progress": "symrelu.fit.loop"},
-    "selection": {"RankSelection": "symrelu", "select_rank": "symrelu"},
-    "solution": {"History": "symrelu", "Solution": "symrelu", "Status": "symrelu"},
-    "start": {"start": "symrelu.fit.starts"},
+    "loop": {"Limits": "symrelu.fit.settings.Limits", "Progress": "symrelu.fit.loop.FitProgress"},
+    "selection": {"RankSelection": "symrelu.RankSelection", "select_rank": "symrelu.select_rank"},
+    "solution": {"History": "symrelu.History", "Solution": "symrelu.Solution", "Status": "symrelu.Status"},
+    "start": {"start": "symrelu.fit.starts.start"},
 }
 
 
 class _MovedModule(ModuleType):
     """A module that holds nothing any more but knows where its names went."""
 
-    def __init__(self, name: str, homes: dict[str, str]) -> None:
-        super().__init__(name, f"Moved: {', '.join(f'{home}.{of}' for of, home in homes.items())}.")
-        self.__homes = homes
+    def __init__(self, name: str, paths: dict[str, str]) -> None:
+        super().__init__(name, f"Moved: {', '.join(paths.values())}.")
+        self.__paths = paths
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self.__homes:
+        if name not in self.__paths:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        home = self.__homes[name]
+        path = self.__paths[name]
         warnings.warn(
-            f"{self.__name__}.{name} has moved and will be gone from here in symrelu 0.3.0. "
-            f"Use {home}.{name} instead.",
+            f"{self.__name__}.{name} is deprecated and will be removed in symrelu 0.3.0. Use {path} instead.",
             DeprecationWarning,
             stacklevel=2,  # the line that asked
         )
-        return getattr(import_module(home), name)
+        home, _, new_name = path.rpartition(".")
+        return getattr(import_module(home), new_name)
 
     def __dir__(self) -> list[str]:
-        return sorted(self.__homes)
+        return sorted(self.__paths)
 
 
 def install() -> None:
     """Put a stand-in for each old module where Python looks for it."""
     package = sys.modules["symrelu"]
-    for old, homes in MOVED.items():
-        module = _MovedModule(f"symrelu.{old}", homes)
+    for old, paths in MOVED.items():
+        module = _MovedModule(f"symrelu.{old}", paths)
         sys.modules[module.__name__] = module
         setattr(package, old, module)

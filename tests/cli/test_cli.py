@@ -268,7 +268,7 @@ def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, argume
     np.savez(tmp_path / "blocks.npz", format="bsr", **parts)
     header = "%%MatrixMarket matrix coordinate real symmetric"
     (tmp_path / "rows.mtx").write_text(f"{header}\n1000000000 1000000000 1\n1 1 1\n")
-    monkeypatch.setattr("symrelu.files.available_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
     code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
     assert code == 2
     assert message in err
@@ -336,7 +336,7 @@ def test_warnings_are_sentences(tmp_path, matrix_file, monkeypatch, capsys):
     def fail(*arguments, **named):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("symrelu.fit.checkpoint.write_aside", fail)
+    monkeypatch.setattr("symrelu.fit.checkpoint.write_atomically", fail)
     fit = ("fit", matrix_file, "-r", 2, "-o", tmp_path / "o.npz", "--checkpoint", tmp_path / "a\x1b[31m")
     with warnings.catch_warnings():
         warnings.simplefilter("default")

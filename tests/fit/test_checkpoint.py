@@ -22,7 +22,7 @@ from scipy import sparse
 
 from symrelu import Checkpoint, Status, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.files import write_aside
+from symrelu.files import write_atomically
 from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning
 from symrelu.problem import fingerprint
 from symrelu.solvers import State
@@ -271,7 +271,7 @@ def test_only_its_own_unfinished_files_are_cleared_away(name, other, tmp_path):
 def test_what_is_saved_meanwhile_is_not_cleared_away(name, tmp_path):
     """issue 11.12: a checkpoint called symrelu took the unfinished file of a save for its own."""
     solution = decompose(M, 3, max_iter=2, **FIT)
-    with write_aside(tmp_path / "saved.npz") as file:
+    with write_atomically(tmp_path / "saved.npz") as file:
         resume(tmp_path / name)
         solution.save(tmp_path / "other.npz")
         file.write(b"whole")

@@ -16,7 +16,7 @@ from rich.text import Text
 from symrelu.experiments import Cell, CellResult, Monitor
 from symrelu.experiments.cells import Failure, Refused
 from symrelu.experiments.tables import Table as ResultTable
-from symrelu.fit.loop import Progress as FitProgress
+from symrelu.fit.loop import FitProgress
 
 INTERRUPTED_CODE = 130  # what shells report of a program that Ctrl-C ended
 

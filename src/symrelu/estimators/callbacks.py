@@ -10,7 +10,7 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 
-from symrelu.fit.loop import Progress
+from symrelu.fit.loop import FitProgress
 from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
@@ -40,7 +40,7 @@ class StepTasks:
         self.fit_task = estimator._init_callback_context(max_subtasks=max_iter)
         self.fit_task.call_on_fit_task_begin(estimator=estimator, X=X)
 
-    def step(self, progress: Progress) -> bool:
+    def step(self, progress: FitProgress) -> bool:
         """Tell the callbacks of a step; True if one of them wants to stop."""
         self.estimator.latest_record_ = progress.record
         task = self.fit_task.subcontext(task_name="step")
@@ -59,7 +59,7 @@ class StepTasks:
             estimator=self.estimator, X=self.X, reconstruction_attributes=lambda: {}
         )
 
-    def _attributes(self, progress: Progress) -> dict[str, Any]:
+    def _attributes(self, progress: FitProgress) -> dict[str, Any]:
         """Return what an estimator has that stopped at this step."""
         record, told = progress.record, self.settings
         solution = Solution(

@@ -20,9 +20,8 @@ import symrelu
 from symrelu.experiments.cases import Case, matrix_of
 from symrelu.experiments.environment import describe_environment
 from symrelu.experiments.methods import Method
-from symrelu.files import make_folder, write_aside
-from symrelu.fit.loop import Callback
-from symrelu.fit.loop import Progress as FitProgress
+from symrelu.files import make_folder, write_atomically
+from symrelu.fit.loop import Callback, FitProgress
 from symrelu.fit.settings import Limits
 from symrelu.fitted.history import Status
 from symrelu.fitted.solution import Solution
@@ -184,7 +183,7 @@ class CellStore:
         }
         content["sha256"] = _digest(content)
         make_folder(self.folder)
-        with write_aside(self.path(cell)) as file:
+        with write_atomically(self.path(cell)) as file:
             file.write(json.dumps(content, allow_nan=False).encode())
 
     def load(self, cell: Cell) -> CellResult | Refused | None:

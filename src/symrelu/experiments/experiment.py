@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from symrelu.experiments.cells import Cell, CellResult, CellStore, Monitor, run_cells
 from symrelu.experiments.page import render_page, require_jinja2
 from symrelu.experiments.tables import Table
-from symrelu.files import check_output, make_folder, write_aside
+from symrelu.files import check_output, make_folder, write_atomically
 from symrelu.plots import save_figure
 
 Results = Mapping[Cell, CellResult]
@@ -138,6 +138,6 @@ def cells_to_csv(results: Results) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    with write_aside(path) as file:
+    with write_atomically(path) as file:
         file.write(text.encode())
     return path

@@ -74,7 +74,7 @@ def render_page(
 def _template() -> Any:
     jinja2 = require_jinja2()
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("symrelu"), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("symrelu.experiments"), autoescape=True, undefined=jinja2.StrictUndefined
     )
     return environment.get_template("experiment.html")
 

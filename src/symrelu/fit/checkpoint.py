@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import symrelu
-from symrelu.files import check_names, check_output, read_header, read_npz, write_aside
+from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
 from symrelu.fitted.archive import history_of
 from symrelu.fitted.history import History
 from symrelu.solvers.base import Solver, State
@@ -125,7 +125,7 @@ class CheckpointFile:
 
     def __init__(self, checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
         self.path = Path(checkpoint.path)
-        # Of this file alone, whatever its name: not of other checkpoints, and not of what write_aside writes.
+        # Of this file alone: neither other checkpoints nor other files of write_atomically begin like it.
         name = hashlib.sha256(os.fsencode(self.path.name)).hexdigest()
         self.prefix = f".symrelu-checkpoint-{name[:16]}"
         self.every = checkpoint.every
@@ -135,7 +135,7 @@ class CheckpointFile:
 
     def read(self) -> Snapshot | None:
         """Return what was written, None if there is no file; a file that is not of this fit is refused."""
-        unfinished = f"{self.prefix}-{'[0-9a-f]' * 16}.part"  # see write_aside
+        unfinished = f"{self.prefix}-{'[0-9a-f]' * 16}.part"  # see write_atomically
         for left_by_a_killed_fit in self.path.parent.glob(unfinished):
             left_by_a_killed_fit.unlink(missing_ok=True)
         if not self.path.exists():
@@ -187,7 +187,7 @@ class CheckpointFile:
         arrays |= {f"history_{name}": column for name, column in snapshot.history.as_dict().items()}
         arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
         try:
-            with write_aside(self.path, self.prefix) as file:
+            with write_atomically(self.path, self.prefix) as file:
                 np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
         except Exception as error:  # whatever it is, the fit is worth more than its checkpoint
             if not self.failed:

@@ -1,7 +1,7 @@
 """The only loop of the library: it moves a solver until a test is met or a limit is reached.
 
 It knows no model and none of its observers by name. Factors are the operator's arrays; what leaves the loop
-(:class:`Progress`, :class:`Outcome`, records) is on the host and in the units of M.
+(:class:`FitProgress`, :class:`Outcome`, records) is on the host and in the units of M.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class FitProgress:
     """What a callback gets after each step; returning True from it stops the fit.
 
     Attributes
@@ -50,7 +50,7 @@ class Progress:
     norm: float
 
 
-Callback = Callable[[Progress], Any]
+Callback = Callable[[FitProgress], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +251,11 @@ class Fit:
             if observer.step(self) and self.status is None:
                 self.status = Status.CALLBACK
 
-    def progress(self) -> Progress:
+    def progress(self) -> FitProgress:
         """Return what a callback gets."""
         k = self.exponent
         U = np.ldexp(self.op.to_numpy(self.now.state.U), k)
-        return Progress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
+        return FitProgress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
 
     def outcome(self) -> Outcome:
         """Return what it came to. It must have ended."""

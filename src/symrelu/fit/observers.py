@@ -47,7 +47,7 @@ class CallbackCaller(Observer):
     Parameters
     ----------
     callback : callable
-        Called with a :class:`~symrelu.fit.loop.Progress`.
+        Called with a :class:`~symrelu.fit.loop.FitProgress`.
     """
 
     def __init__(self, callback: Callback) -> None:

@@ -272,7 +272,7 @@ class Run:
     callback: Any | None = setting(
         None,
         kind="callable",
-        text="Called after each step with a :class:`~symrelu.fit.loop.Progress`; returning True stops the fit.",
+        text="Called after each step with a :class:`~symrelu.fit.loop.FitProgress`; True stops the fit.",
     )
     checkpoint: Any | None = setting(
         None,

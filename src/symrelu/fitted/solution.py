@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symrelu.files import write_aside
+from symrelu.files import write_atomically
 from symrelu.fitted.archive import arrays_of, read_solution
 from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import FittedModel, OneFactor, answered_by_the_model
@@ -215,7 +215,7 @@ class Solution:
 
         The file is written atomically: what was there before is lost only to a complete new file.
         """
-        with write_aside(path) as file:
+        with write_atomically(path) as file:
             np.savez(file, allow_pickle=False, **arrays_of(self))
 
     @classmethod

@@ -21,7 +21,6 @@ def solve_rows(indptr, indices, V, ridge, T, Z, right, out, first, last):  # typ
     The solutions go into ``out``.
     """
     rank = V.shape[1]
-    columns = right.shape[1]
     longest = 0
     for i in range(first, last):
         longest = max(longest, indptr[i + 1] - indptr[i])
@@ -30,41 +29,54 @@ def solve_rows(indptr, indices, V, ridge, T, Z, right, out, first, last):  # typ
     x = np.empty(side, V.dtype)
     for i in range(first, last):
         neighbours = indices[indptr[i] : indptr[i + 1]]
-        k = neighbours.size
-        if k < rank:
-            for a in range(k):
-                for b in range(a + 1):
-                    total = V.dtype.type(1 if a == b else 0)
-                    for c in range(rank):
-                        total += V[neighbours[a], c] * T[neighbours[b], c]
-                    system[a, b] = total
-            factorise(system, k)
-            for m in range(columns):
-                for a in range(k):
-                    total = V.dtype.type(0)
-                    for c in range(rank):
-                        total += V[neighbours[a], c] * Z[i, m, c]
-                    x[a] = total
-                substitute(system, x, k)
-                for c in range(rank):
-                    out[i, m, c] = Z[i, m, c]
-                for a in range(k):
-                    for c in range(rank):
-                        out[i, m, c] -= T[neighbours[a], c] * x[a]
+        if neighbours.size < rank:
+            solve_short_row(neighbours, V, T, Z[i], out[i], system, x)
         else:
-            for a in range(rank):
-                for b in range(a + 1):
-                    system[a, b] = ridge[a, b]
-            for p in range(k):
-                v = V[neighbours[p]]
-                for a in range(rank):
-                    for b in range(a + 1):
-                        system[a, b] += v[a] * v[b]
-            factorise(system, rank)
-            for m in range(columns):
-                x[:rank] = right[i, m]
-                substitute(system, x, rank)
-                out[i, m] = x[:rank]
+            solve_long_row(neighbours, V, ridge, right[i], out[i], system, x)
+
+
+@compiled
+def solve_short_row(neighbours, V, T, Z, out, system, x):  # type: ignore[no-untyped-def]
+    """Solve the system of a row with fewer entries than columns, by Woodbury's identity."""
+    k, rank = neighbours.size, V.shape[1]
+    for a in range(k):
+        for b in range(a + 1):
+            total = V.dtype.type(1 if a == b else 0)
+            for c in range(rank):
+                total += V[neighbours[a], c] * T[neighbours[b], c]
+            system[a, b] = total
+    factorise(system, k)
+    for m in range(len(Z)):
+        for a in range(k):
+            total = V.dtype.type(0)
+            for c in range(rank):
+                total += V[neighbours[a], c] * Z[m, c]
+            x[a] = total
+        substitute(system, x, k)
+        for c in range(rank):
+            out[m, c] = Z[m, c]
+        for a in range(k):
+            for c in range(rank):
+                out[m, c] -= T[neighbours[a], c] * x[a]
+
+
+@compiled
+def solve_long_row(neighbours, V, ridge, right, out, system, x):  # type: ignore[no-untyped-def]
+    """Solve the system of a row with at least as many entries as columns, as it stands."""
+    rank = V.shape[1]
+    for a in range(rank):
+        for b in range(a + 1):
+            system[a, b] = ridge[a, b]
+    for p in range(neighbours.size):
+        v = V[neighbours[p]]
+        for a in range(rank):
+            for b in range(a + 1):
+                system[a, b] += v[a] * v[b]
+    factorise(system, rank)
+    for m in range(len(right)):
+        x[:rank] = right[m]
+        substitute(system, x, rank)
+        out[m] = x[:rank]
 
 
 @compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from symrelu.files import write_aside
+from symrelu.files import write_atomically
 
 
 def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
@@ -17,7 +17,7 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
 
     svg = str(path).endswith(".svg")
     metadata = {"Date": None} if svg else {"Software": None}
-    with rc_context({"svg.hashsalt": "symrelu"}), write_aside(path) as file:
+    with rc_context({"svg.hashsalt": "symrelu"}), write_atomically(path) as file:
         figure.savefig(file, format="svg" if svg else "png", dpi=dpi, metadata=metadata)
 
 

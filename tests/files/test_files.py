@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
 from symrelu import decompose
-from symrelu.files import check_output, read_matrix, write_aside
+from symrelu.files import check_output, read_matrix, write_atomically
 
 M = np.array([[0.0, 2.0, 0.0], [2.0, 1.0, 0.5], [0.0, 0.5, 0.0]])
 
@@ -250,7 +250,7 @@ def traced(path):
 @pytest.mark.parametrize("available", [16 * 10**9, None], ids=["16 GB", "unknown memory"])
 @pytest.mark.parametrize("name", LIES)
 def test_a_header_is_not_believed(tmp_path, monkeypatch, name, available):
-    monkeypatch.setattr("symrelu.files.available_memory", lambda: available)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: available)
     content, message = LIES[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -262,7 +262,7 @@ def test_a_header_is_not_believed(tmp_path, monkeypatch, name, available):
 
 @pytest.mark.parametrize("name", TOO_LARGE)
 def test_a_matrix_that_does_not_fit_is_refused_with_its_size(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("symrelu.files.available_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
     content, message = TOO_LARGE[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -275,7 +275,7 @@ def test_a_matrix_that_does_not_fit_is_refused_with_its_size(tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["swollen.npz", "pointers.npz", "large.npy"])
 def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
     """issue 11.13: 80 MB where 50 MB are available."""
-    monkeypatch.setattr("symrelu.files.available_memory", lambda: 50 * 10**6)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 50 * 10**6)
     path = tmp_path / name
     pointers = np.zeros(10**7 + 1, np.int64)
     if name == "large.npy":
@@ -298,7 +298,7 @@ def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
 
 def test_a_directory_that_lies_takes_no_memory(tmp_path, monkeypatch):
     """The directory of an archive and the header of its array agree on 3.2 GB; 8 bytes are there."""
-    monkeypatch.setattr("symrelu.files.available_memory", lambda: None)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: None)
     header = npy("(100000000, 4)")
     content = bytearray(npz(a=header + bytes(8)))
     entry = content.rindex(b"PK\x01\x02")
@@ -342,30 +342,30 @@ def test_a_pipe_is_no_file(tmp_path):
 
 
 def write_half(path):
-    with write_aside(path) as file:
+    with write_atomically(path) as file:
         file.write(b"new")
         raise OSError("the disk is full")
 
 
-def test_write_aside_replaces_only_when_complete(tmp_path):
+def test_write_atomically_replaces_only_when_complete(tmp_path):
     path = tmp_path / "out.bin"
     path.write_bytes(b"old")
     with pytest.raises(OSError, match="the disk is full"):
         write_half(path)
     assert path.read_bytes() == b"old"
-    with write_aside(path) as file:
+    with write_atomically(path) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_write_aside_follows_a_symbolic_link(tmp_path):
+def test_write_atomically_follows_a_symbolic_link(tmp_path):
     (tmp_path / "folder").mkdir()
     target, link = tmp_path / "folder" / "target", tmp_path / "link"
     target.write_bytes(b"old")
     link.symlink_to(target)
-    with write_aside(link) as file:
+    with write_atomically(link) as file:
         file.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"

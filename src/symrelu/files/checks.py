@@ -1,0 +1,65 @@
+"""What is checked of every input file, and the errors that name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from symrelu.kernels.memory import available_memory
+
+# What a fit of rank 1 by the default solver holds for each row: the pointers of M, U, and 10 past steps.
+_BYTES_OF_A_ROW = 200
+
+
+class WrongKind(ValueError):
+    """A file that can be read but holds something else."""
+
+
+class DamagedFile(ValueError):
+    """A file that cannot be read, as has been said."""
+
+
+def check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file.")
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {path}.")
+    if not path.is_file():
+        raise OSError(f"{path} is not an ordinary file. Copy its content to one.")
+
+
+@contextmanager
+def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
+    """Turn whatever a parser says of a damaged file into one error that names the file."""
+    try:
+        yield
+    except (WrongKind, DamagedFile, MemoryError):
+        raise
+    except Exception as error:  # zlib, zipfile, numpy and scipy each have errors of their own
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DamagedFile(f"{path} is not a readable {kind} file (damaged or cut short?): {reason}") from error
+
+
+def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
+    """Raise if a file needs more memory than there is."""
+    available = available_memory()
+    if available is not None and needed > available:
+        raise MemoryError(
+            f"{path} must fit into memory, but {owner} need {in_units(needed)}, and {in_units(available)} are "
+            "available. Take a part of the data, or a machine with more memory."
+        )
+
+
+def in_units(count: int) -> str:
+    """Return a number of bytes for people."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def check_rows(path: Path, rows: int, columns: int) -> None:
+    """Raise if a sparse matrix is too large for any fit: rows without entries take no place in a file."""
+    check_room(path, _BYTES_OF_A_ROW * max(rows, columns), f"fits of a {rows} x {columns} matrix")

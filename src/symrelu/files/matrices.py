@@ -1,0 +1,95 @@
+"""Matrices from npz, npy and MatrixMarket files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.files.archives import read_array, read_npz
+from symrelu.files.checks import WrongKind, check_readable, check_room, check_rows, damage_named
+from symrelu.files.matrix_market import read_matrix_market
+
+_READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
+_SPARSE_PARTS = {
+    "csr": ("indices", "indptr"),
+    "csc": ("indices", "indptr"),
+    "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"),
+    "dia": ("offsets",),
+}
+
+
+def read_matrix(path: str | PathLike[str]) -> Any:
+    """Read a matrix from a .npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz file.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    M : sparse array or ndarray
+        Two-dimensional, its entries as they are in the file: :func:`symrelu.decompose` checks them.
+    """
+    path = Path(path)
+    check_readable(path)
+    suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": read_matrix_market, ".mtx.gz": read_matrix_market}
+    if suffixes not in readers:
+        raise ValueError(f"{path} must be one of {_READABLE}; the ending {path.suffix!r} is not known.")
+    with damage_named(path, suffixes.lstrip(".")):
+        matrix = readers[suffixes](path)
+        if matrix.ndim != 2:
+            raise WrongKind(f"{path} must hold a matrix, got an array of shape {matrix.shape}.")
+        return matrix
+
+
+def _read_npy(path: Path) -> np.ndarray:
+    if zipfile.is_zipfile(path):
+        raise WrongKind(f"{path} is an npz archive with the ending .npy. Rename it.")
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        check_room(path, size)
+        return read_array(file, size)
+
+
+def _read_npz(path: Path) -> Any:
+    arrays = read_npz(path)
+    if "shape" in arrays and ("format" in arrays or {"data", "indices", "indptr"} <= set(arrays)):
+        return _sparse_array(path, arrays)
+    if "solution" in arrays:
+        raise WrongKind(f"{path} is a saved Solution, not a matrix. Read it with Solution.load.")
+    if len(arrays) != 1:
+        raise WrongKind(
+            f"{path} must hold one dense array or a scipy sparse matrix, got the arrays {list(arrays)}."
+        )
+    return arrays.popitem()[1]
+
+
+def _sparse_array(path: Path, arrays: dict[str, np.ndarray]) -> Any:
+    """Return a sparse array from the parts that ``scipy.sparse.save_npz`` writes; csr if no format is named."""
+    kind = arrays["format"].item() if "format" in arrays else "csr"
+    kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
+    if kind not in _SPARSE_PARTS:
+        raise ValueError(f"the sparse format must be one of {', '.join(_SPARSE_PARTS)}, got {kind!r}")
+    data, shape = arrays["data"], arrays["shape"]
+    indices = [arrays[name] for name in _SPARSE_PARTS[kind]]
+    if shape.shape != (2,) or any(index.dtype.kind not in "iu" for index in (shape, *indices)):
+        raise ValueError("a sparse matrix has a shape of two integers, and indices that are integers")
+    if kind == "bsr" and (data.ndim != 3 or 0 in data.shape[1:]):
+        raise ValueError(f"the blocks of a bsr matrix have rows and columns, got data of shape {data.shape}")
+    rows, columns = (int(size) for size in shape)
+    check_rows(path, rows, columns)
+    parts = (data, tuple(indices)) if kind == "coo" else (data, *indices)
+    matrix = getattr(sparse, f"{kind}_array")(parts, shape=(rows, columns))
+    if kind == "dia" and not np.array_equal(matrix.offsets, indices[0]):
+        raise ValueError("the offsets of its diagonals are too large")
+    if kind in ("csr", "csc", "bsr"):  # coo looks at its indices by itself
+        matrix.check_format(full_check=True)  # compiled code would follow them anywhere
+    return matrix

@@ -1,0 +1,64 @@
+"""Output files: checked before any work, and written atomically."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO
+
+_LONGEST_NAME = 255  # on every file system in common use
+
+
+def check_output(path: str | PathLike[str]) -> Path:
+    """Return the path of a file that can be written, or raise before any work is done for it."""
+    if len(os.fsencode(Path(path).name)) > _LONGEST_NAME:
+        raise OSError(f"The name of the output {path} is longer than {_LONGEST_NAME} bytes.")
+    path = Path(os.path.realpath(path))  # through a symbolic link to the file itself
+    if path.is_dir():
+        raise IsADirectoryError(f"The output {path} is a folder. Name a file in it.")
+    if path.exists() and not path.is_file():
+        raise OSError(f"The output {path} exists and is not an ordinary file. Name another one.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"The output folder {path.parent} does not exist. Create it, or name another place."
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"The output folder {path.parent} cannot be written to.")
+    return path
+
+
+def make_folder(path: str | PathLike[str]) -> Path:
+    """Return a folder for outputs, made if it is not there, or raise a sentence."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"The output folder {folder} is a file. Name a folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"The output folder {folder} cannot be written to.")
+    return folder
+
+
+@contextmanager
+def write_atomically(path: str | PathLike[str], prefix: str = ".symrelu") -> Iterator[IO[bytes]]:
+    """Open a temporary file beside ``path`` that takes its place when everything has been written.
+
+    Its name begins with ``prefix``, so that what a killed process left behind can be told.
+    """
+    path = check_output(path)
+    temporary = path.parent / f"{prefix}-{secrets.token_hex(8)}.part"
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
