@@ -41,10 +41,12 @@ def operator_class(backend: str) -> Any:
     Parameters
     ----------
     backend : str
+        A name among ``BACKENDS``, except "auto", which stands for no single class.
 
     Returns
     -------
     operator_class : type
+        A subclass of :class:`Operator` with the constructor ``of(M, unknown, **settings)``.
     """
     module, name = _CLASSES[backend]
     return getattr(import_module(module), name)

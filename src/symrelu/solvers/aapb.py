@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.alternating import partial_gradient, rise
-from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
+from symrelu.solvers.alternating import AlternatingState
+from symrelu.solvers.base import check_range, inner, square_norm
 from symrelu.solvers.cubic import positive_root
 from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
@@ -38,16 +38,12 @@ _SHORTEN = 0.5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AAPBState(State):
+class AAPBState(AlternatingState):
     """State of :class:`AAPB` before step ``iteration``."""
 
-    iteration: int
     momentum: float  # b, after the safeguard
-    extrapolated: Factor  # Y
-    partial_gradient: Factor  # grad_Y F(W, Y)
     bregman_distance: float  # D_psi(U_previous, U) with the kernel of the previous step
-    step_size: float  # of the coming step
-    rise: float  # F(W, Y) - F(W, U)
+    step_size: float  # of the next step
 
 
 @dataclass(frozen=True)
@@ -152,22 +148,17 @@ class AAPB:
             Y = extrapolate(U, previous, b)
             passed = op.residual_product(U, Y)
             product = passed.product
-        gradient = partial_gradient(op, U, Y, product)
-        return AAPBState(
-            U=U,
-            objective=objective(op, U, passed.latent_loss),
-            gradient_norm=math.sqrt(square_norm(op, gradient + op.alpha * Y)),
+        return AAPBState.at(
+            op,
+            U,
+            Y,
+            passed,
+            product,
             gradient_at_U=b == 0,
-            latent_loss=passed.latent_loss,
-            loss=passed.loss,
-            latent_norm=passed.latent_norm,
             iteration=iteration,
             momentum=b,
-            extrapolated=Y,
-            partial_gradient=gradient,
             bregman_distance=distance,
             step_size=step_size,
-            rise=rise(op, U, Y, product, passed.alignment),
         )
 
 

@@ -1,14 +1,40 @@
 """The U-part of the alternating objective: F(W, Y) = 1/2 ||W - (Y*s) Y^T||^2, where W belongs to a factor U.
 
-All from R(U) Y: W = (U*s) U^T + R(U) is never formed.
+Everything is computed from R(U) Y: W = (U*s) U^T + R(U) is never formed.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
-from symrelu.operators.base import Operator
-from symrelu.solvers.base import inner
+from symrelu.operators.base import Evaluation, Operator
+from symrelu.solvers.base import Factor, State, inner
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlternatingState(State):
+    """State before step ``iteration`` of a method that takes W at U and moves from an extrapolated point Y."""
+
+    iteration: int
+    extrapolated: Factor  # Y
+    partial_gradient: Factor  # grad_Y F(W, Y)
+    rise: float  # F(W, Y) - F(W, U)
+
+    @classmethod
+    def at(cls, op: Operator, U: Any, Y: Any, passed: Evaluation, product: Any, /, **further: Any) -> Self:
+        """Return the state after a pass at U, where ``product`` is R(U) Y."""
+        gradient = partial_gradient(op, U, Y, product)
+        return cls.after(
+            op,
+            U,
+            passed,
+            gradient + op.alpha * Y,
+            extrapolated=Y,
+            partial_gradient=gradient,
+            rise=rise(op, U, Y, product, passed.alignment),
+            **further,
+        )
 
 
 def partial_gradient(op: Operator, U: Any, Y: Any, residual_product: Any) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, Self, runtime_checkable
 
-from symrelu.operators.base import Operator
+from symrelu.operators.base import Evaluation, Operator
 
 # The arrays of a state, of the operator's kind, with their shape; None is any length.
 Factor = Annotated[Any, ("n", "rank")]
@@ -34,6 +34,19 @@ class State:
     loss: float
     latent_norm: float
     gradient_at_U: bool = True
+
+    @classmethod
+    def after(cls, op: Operator, U: Any, passed: Evaluation, gradient: Any, /, **further: Any) -> Self:
+        """Return the state after a pass at U, with the further fields of a solver's own state."""
+        return cls(
+            U=U,
+            objective=objective(op, U, passed.latent_loss),
+            gradient_norm=math.sqrt(square_norm(op, gradient)),
+            latent_loss=passed.latent_loss,
+            loss=passed.loss,
+            latent_norm=passed.latent_norm,
+            **further,
+        )
 
 
 @runtime_checkable
