@@ -1,4 +1,4 @@
-"""SymHALS: one cyclic sweep over the columns (hierarchical alternating least squares)."""
+"""SymHALS: symmetric NMF by one cyclic sweep over the columns (hierarchical alternating least squares)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symrelu.baselines.coupled import CoupledSolver
 
 @dataclass(frozen=True)
 class SymHALS(CoupledSolver):
-    """Lower the coupled objective column by column, each column exactly.
+    """Symmetric NMF that minimises the coupled objective over one column at a time.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class State:
 
 @runtime_checkable
 class Solver(Protocol):
-    """An optimisation method. It holds hyperparameters only: the state holds what evolves, the operator the data.
+    """An optimisation method. It holds hyperparameters only: iterates are in the state, data in the operator.
 
     In addition to the methods, a solver can declare two attributes. ``State`` is the class of its states, which
     is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as ``solve_rows``.
