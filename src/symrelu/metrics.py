@@ -153,10 +153,12 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
 
     Parameters
     ----------
-    M, diagonal, mask
+    M
         As for :func:`relative_error`.
     rank : int
         Number of columns of the factor.
+    diagonal, mask
+        As for :func:`relative_error`.
 
     Returns
     -------

@@ -111,7 +111,7 @@ def test_equal_scores_come_by_number():
             "j must be from 0 to 39, .* got 40",
         ),
         (lambda s: s.score_pairs([-1], [0]), IndexError, "i must be from 0 to 39"),
-        (lambda s: s.score_pairs([0.5], [0]), TypeError, r"i must be integers \(items are counted from 0\)"),
+        (lambda s: s.score_pairs([0.5], [0]), TypeError, r"i must be integers \(indices of items, from 0\)"),
         (lambda s: s.reconstruct(["a"]), TypeError, "rows must be integers"),
         (lambda s: s.top_k([99], 2), IndexError, "nodes must be from 0 to 39"),
         (lambda s: s.top_k([0], 0), ValueError, "k must be an integer of at least 1, got 0"),

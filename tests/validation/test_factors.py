@@ -15,5 +15,5 @@ def test_a_small_start_is_fitted_or_refused(dtype, solver, scale):  # issue 11, 
     M = (scale * GOOD).astype(dtype)
     U0 = np.sqrt(scale) * np.random.default_rng(0).standard_normal((3, 2))
     assert decompose(M, 2, init=1e-7 * U0, solver=solver).relative_error < 0.5
-    with pytest.raises(ValueError, match="init must not vanish next to M"):
+    with pytest.raises(ValueError, match="init must not be negligible next to M"):
         decompose(M, 2, init=1e-9 * U0, solver=solver)

@@ -100,7 +100,7 @@ def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[n
     for _ in range(rank):  # each round finds at least one missed pair, or ends
         scale = float(np.abs(values).max(initial=0))
         smallest = max(0.0, _size(values, positive).min()) if len(values) == rank else -np.inf
-        new_values, new_vectors = _largest_beside(M, vectors, positive, scale, further)
+        new_values, new_vectors = _largest_orthogonal_to(M, vectors, positive, scale, further)
         missed = _size(new_values, positive) > smallest + _ROUNDING * np.finfo(M.dtype).eps * scale
         if not missed.any():
             break
@@ -110,7 +110,7 @@ def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[n
     return values, vectors
 
 
-def _largest_beside(
+def _largest_orthogonal_to(
     M: Any, known: np.ndarray, positive: bool, scale: float, rng: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest eigenpair of M orthogonal to the known ones, and others that have converged too.

@@ -71,7 +71,7 @@ class TwoFactorOperator(HostOperator):
         return P, evaluation
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        raise TypeError("This operator is of a model with two factors: only ThreeBlock fits it.")
+        raise TypeError("This operator belongs to a model with two factors, which only ThreeBlock can fit.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -239,7 +239,9 @@ def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
     try:
         U0, V0 = init
     except (TypeError, ValueError):
-        raise ValueError(f"init must be a pair (U, V) of arrays of shape (n, rank) = {(n, rank)}.") from None
+        raise ValueError(
+            f"init must be a pair (U, V) of arrays of shape (n, rank) = {(n, rank)}, got {type(init).__name__}."
+        ) from None
     return np.concatenate([check_start(factor, n, rank, dtype) for factor in (U0, V0)])
 
 
@@ -251,7 +253,7 @@ def _check_memory(problem: Problem) -> None:
         raise MemoryError(
             f"3B-NMD holds about {_MATRICES_HELD} dense {n} x {n} matrices, "
             f"{_MATRICES_HELD * n * n * dtype.itemsize / 1e9:.1f} GB, more than is available. "
-            "symrelu.decompose holds none of them."
+            "Use symrelu.decompose, which holds none of them."
         ) from None
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from symrelu.kernels.trouble import warn_once
+from symrelu.kernels.one_time_warnings import warn_once
 
 Task = TypeVar("Task")
 
@@ -122,9 +122,9 @@ def run_rounds(
     if refusal is not None:
         warn_once(
             "threads",
-            f"Only {1 + len(others)} of {workers} threads could be had for a pass: {refusal}. Nothing is lost "
-            "but time. Raise the limit on threads or memory (ulimit -u, or that of the container), or ask for "
-            "fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
+            f"Only {1 + len(others)} of {workers} threads could be started for a pass: {refusal}. Results are "
+            "not affected, but it takes longer. Raise the limit on threads or memory (ulimit -u, or that of "
+            "the container), or request fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
         )
 
 

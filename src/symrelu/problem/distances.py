@@ -47,10 +47,10 @@ def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> 
         return None
     D = f"{name}.toarray()" if problem.is_sparse else name
     return (
-        f"{name} looks like a matrix of distances: its diagonal is zero, nearly all else positive, and items "
-        "with a small entry are near to the same others. Similarities are needed, large for items that are "
-        f"near: pass numpy.exp(-({D} / numpy.median({D})) ** 2), or a graph of the samples, "
-        "symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning."
+        f"{name} looks like a matrix of distances: its diagonal is zero, nearly all other entries are "
+        "positive, and items with a small entry are close to the same other items. Similarities are required, "
+        f"which are large for close items: pass numpy.exp(-({D} / numpy.median({D})) ** 2), or a graph of the "
+        "samples, symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning."
     )
 
 

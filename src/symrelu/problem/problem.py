@@ -79,7 +79,9 @@ class Problem:
     labels: np.ndarray | None
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise TypeError("A Problem is made by Problem.of(M, mask, diagonal), which checks M: pass it the same.")
+        raise TypeError(
+            "A Problem is created by Problem.of(M, mask, diagonal), which checks M. Call that instead."
+        )
 
     @classmethod
     def _from_checked(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
@@ -155,12 +157,12 @@ class Problem:
         """Raise a TypeError if mask or diagonal contradicts this Problem."""
         if mask is not None:
             raise TypeError(
-                f"mask must be None where {name} is a Problem: it has its own. Pass {name}.hide(mask)."
+                f"mask must be None if {name} is a Problem, which has its own mask. Pass {name}.hide(mask)."
             )
         if diagonal == "ignore" and self.diagonal == "fit":
             raise TypeError(
-                f"diagonal must be left out where {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
-                f"Make it with Problem.of({name}, diagonal='ignore')."
+                f"diagonal must be left out if {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
+                f"Create it by Problem.of({name}, diagonal='ignore')."
             )
 
     def __repr__(self) -> str:
@@ -207,7 +209,7 @@ class Problem:
         try:
             return math.ldexp(alpha, -2 * self.exponent)
         except OverflowError:
-            raise ValueError(f"alpha={alpha:g} is out of all proportion to M; use a smaller one.") from None
+            raise ValueError(f"alpha={alpha:g} is too large for the scale of M. Use a smaller one.") from None
 
     @cached_property
     def unknown(self) -> Any | None:
@@ -266,7 +268,7 @@ class Problem:
         problem : Problem
         """
         if mask_or_i is None:
-            raise TypeError("hide takes a boolean matrix, or the items i and j of pairs, got None.")
+            raise TypeError("hide requires a boolean matrix, or the items i and j of pairs, got None.")
         if j is None:
             further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
         else:
@@ -278,7 +280,7 @@ class Problem:
     def _pair_mask(self, i: np.ndarray, j: np.ndarray) -> Any:
         """Return a mask of the pairs, in both directions, as a csr_array of bool."""
         if i.shape != j.shape:
-            raise ValueError(f"i and j must be of one length, got shapes {i.shape} and {j.shape}.")
+            raise ValueError(f"i and j must have the same length, got shapes {i.shape} and {j.shape}.")
         rows, cols = np.concatenate([i, j], axis=None), np.concatenate([j, i], axis=None)
         return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=self.M.shape)
 
@@ -350,8 +352,8 @@ def complete(M: Any) -> Problem:
     problem = Problem.of(M)
     if problem.unknown is not None:
         raise ValueError(
-            "M must be known everywhere for this model, got a Problem with a mask or an ignored diagonal. "
-            "Pass M.M if what is unknown shall count as zero."
+            "M must be fully observed for this model, got a Problem with a mask or an ignored diagonal. "
+            "Pass M.M to treat unobserved entries as zeros."
         )
     return problem
 

@@ -72,7 +72,7 @@ def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) 
     missing = sorted(name for name in requires if not kind.offers(name))
     if missing:
         raise TypeError(
-            f"{owner} needs {' and '.join(missing)} of the matrix, which {kind.__name__} does not offer. "
+            f"{owner} requires {' and '.join(missing)} of the operator, which {kind.__name__} does not offer. "
             f"{instead}"
         )
 

@@ -19,12 +19,14 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: flo
     if not np.isfinite(U0).all():
         raise ValueError("init must be finite, got NaN or infinity in the starting factor.")
     if not U0.any():
-        raise ValueError("init must not be zero everywhere: U = 0 is a stationary point, no step leaves it.")
+        raise ValueError(
+            "init must have a nonzero entry, got all zeros: no step leaves the stationary point U = 0."
+        )
     size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
     if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # in sums of squares, X would be lost to rounding
         raise ValueError(
-            f"init must not vanish next to M: its largest entry is {size:.2g}, and the root of that of M is "
-            f"{of_M:.2g}. Scale it up, or use init='random', which has the right size."
+            f"init must not be negligible next to M: its largest entry is {size:.2g}, the square root of that "
+            f"of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
         )
     return U0
 

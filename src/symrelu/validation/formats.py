@@ -75,8 +75,8 @@ def to_boolean(mask: Any) -> Any:
         mask = np.asarray(mask)
     if mask.dtype != bool:
         raise TypeError(
-            f"mask must be boolean (True = unknown), got entries of type {mask.dtype}. "
-            "Pass mask.astype(bool) if that is meant."
+            f"mask must be boolean (True = unobserved), got entries of type {mask.dtype}. "
+            "Pass mask.astype(bool) if that is intended."
         )
     return mask
 
@@ -130,17 +130,17 @@ def check_well_formed(M: Any, name: str) -> None:
     """Raise if the indices of a sparse matrix are invalid: compiled code would read out of bounds."""
     try:
         if M.format == "bsr" and 0 in M.blocksize:
-            raise ValueError(f"its blocks have the size {M.blocksize}")
+            raise ValueError(f"its blocks have size {M.blocksize}")
         if M.format in ("csr", "csc", "bsr"):
             # A new object over the same buffers, since check_format may modify the one it is called on.
             type(M)((M.data, M.indices, M.indptr), shape=M.shape).check_format(full_check=True)
             return
         if M.format == "lil" and list(map(len, M.rows)) != list(map(len, M.data)):
-            raise ValueError("each row must have as many values as columns")
+            raise ValueError("each row must have as many values as column indices")
         M = M.tocoo(copy=False)
         for index, size in zip(M.coords, M.shape, strict=True):
             if len(index) != len(M.data) or (len(index) and not 0 <= index.min() <= index.max() < size):
-                raise ValueError("coordinates must lie inside the shape, as many as there are values")
+                raise ValueError("coordinates must lie inside the shape, one for each value")
     except Exception as error:  # scipy raises many types for malformed input
         reason = str(error).rstrip(".") or type(error).__name__
         raise ValueError(f"{name} must be a well-formed sparse matrix: {reason}.") from error
@@ -214,5 +214,5 @@ def reject_masked_arrays(M: Any, name: str = "M") -> None:
     if isinstance(M, np.ma.MaskedArray):
         raise TypeError(
             f"{name} must be a plain array, got a masked array. "
-            f"Pass {name}.filled(0) and mask={name}.mask: masked entries are then unknown, not zero."
+            f"Pass {name}.filled(0) and mask={name}.mask: masked entries are then unobserved, not zero."
         )

@@ -112,13 +112,13 @@ def hidden_part(M: Any, mask: Any, unknown: Any | None = None) -> tuple[Any, Any
     mask : csr_array or ndarray of bool of shape (n, n)
     """
     if mask is None:
-        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
+        raise TypeError("mask must be a boolean matrix, got None: the error is taken over the masked entries.")
     mask = check_mask(mask, M.shape[0])
     if unknown is not None:
         mask = without(sparse.csr_array(mask), unknown)
     if not any_nonzero(mask):
-        known = " of those that M knows" if unknown is not None else ""
-        raise ValueError(f"mask must hide at least one entry{known}, got none.")
+        observed = "observed " if unknown is not None else ""
+        raise ValueError(f"mask must hide at least one {observed}entry, got none.")
     return within(M, mask), mask
 
 
@@ -171,21 +171,21 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     if one_sided.nnz:
         i, j = (int(index[0]) for index in one_sided.coords)
         raise ValueError(
-            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is unknown. "
+            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is masked. "
             "Pass mask | mask.T (or mask + mask.T if sparse)."
         )
     return mask
 
 
 def _check_values(M: Any, name: str) -> None:
-    put = "Put a number there, or mark it as unknown with mask=."
-    choose = "Negative values in data such as correlations: pass {0}, whichever is meant."
+    put = "Replace it by a number, or mark it as unobserved with mask=."
+    choose = "Negative values in data such as correlations: pass {0}, whichever is intended."
     for bad, requirement, advice, sparse_advice in (
         (
             np.isnan,
             "must not contain NaN",
-            "Mark what is unknown: mask=numpy.isnan({0}).",
-            "Mark what is unknown by a sparse mask= that is True there.",
+            "Mark unobserved entries: mask=numpy.isnan({0}).",
+            "Mark unobserved entries by a sparse mask= that is True there.",
         ),
         (np.isinf, "must be finite, without infinity", put, put),
         (
@@ -228,7 +228,7 @@ def _check_symmetric(M: Any, name: str) -> Any:
     if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
         raise ValueError(
             f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
-            f"Pass ({name} + {name}.T) / 2 if that is meant; if these are samples x features, a graph of them: "
+            f"Pass ({name} + {name}.T) / 2 if that is intended; for samples x features, pass a graph of them: "
             f"symrelu.graphs.self_tuning_graph({name})."
         )
     half = M.dtype.type(0.5)  # halved before adding, since a sum of two large entries may overflow

@@ -13,10 +13,10 @@ def check_items(name: str, items: Any, n: int) -> np.ndarray:
     """Return indices of items as an array, or raise an error that names one that is out of range."""
     array = np.atleast_1d(np.asarray(items))
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers (items are counted from 0), got {array.dtype} entries.")
+        raise TypeError(f"{name} must be integers (indices of items, from 0), got {array.dtype} entries.")
     wrong = array[(array < 0) | (array >= n)]
     if wrong.size:
-        raise IndexError(f"{name} must be from 0 to {n - 1}, the numbers of the items, got {wrong[0]}.")
+        raise IndexError(f"{name} must be from 0 to {n - 1}, the indices of the items, got {wrong[0]}.")
     return array.astype(np.int64)
 
 
