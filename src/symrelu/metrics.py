@@ -101,6 +101,7 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     """
     M, mask = read_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
+    # Squares of very large or very small entries would overflow or underflow.
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
     rows, cols = (np.asarray(index) for index in sparse.coo_array(mask).coords)
@@ -140,7 +141,8 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
     check_integer("n", n, 1)
     check_number("fraction", fraction, 0, 0.99, low_included=False)
     rng = random_generator(random_state, _STREAM)
-    # This number of draws with replacement covers the fraction on average; draws on the diagonal are dropped.
+    # A Poisson number of draws with replacement hides each pair independently, with probability ``fraction``.
+    # Draws on the diagonal are dropped.
     count = rng.poisson(-math.log(1 - fraction) * n * n / 2)
     i, j = (n * rng.random((2, count))).astype(np.int64)  # a RandomState has no integers()
     i, j = i[i != j], j[i != j]
@@ -210,4 +212,5 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
     check_consistent_length(labels_true, labels_pred)
     counts = contingency_matrix(labels_true, labels_pred)
+    # linear_sum_assignment minimises, hence the sign.
     return float(counts[linear_sum_assignment(-counts)].sum() / len(labels_true))

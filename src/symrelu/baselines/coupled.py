@@ -88,6 +88,7 @@ class CoupledSolver(ABC):
         assert isinstance(op, LinearModelOperator)
         distance = float(np.sum(np.square(U - V), dtype=np.float64))
         fit = half_square_distance(op.norm, product, U, U.T @ U, V.T @ V)
+        # The reported loss is that of U U^T; the coupled objective belongs to U V^T.
         loss = op.loss_from_product(U, product_with_U)
         norms = (
             self._projected_gradient_norm(U, V, product),

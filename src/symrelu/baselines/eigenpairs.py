@@ -99,6 +99,7 @@ def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[n
     values, vectors = largest_eigenpairs(M, rank, v0, further, by_magnitude=not positive)
     for _ in range(rank):  # each round finds at least one missed pair, or ends
         scale = float(np.abs(values).max(initial=0))
+        # With fewer pairs than requested, every further one has been missed.
         smallest = max(0.0, _size(values, positive).min()) if len(values) == rank else -np.inf
         new_values, new_vectors = _largest_orthogonal_to(M, vectors, positive, scale, further)
         missed = _size(new_values, positive) > smallest + _ROUNDING * np.finfo(M.dtype).eps * scale

@@ -28,5 +28,6 @@ class SymHALS(CoupledSolver):
     def _update(self, gram: Any, target: Any, factor: Any) -> Any:
         X = factor.copy()
         for k in range(X.shape[1]):
+            # A Newton step, exact since the objective is quadratic. gram[k, k] >= coupling > 0.
             X[:, k] = np.maximum(0, X[:, k] + (target[:, k] - X @ gram[:, k]) / gram[k, k])
         return X

@@ -60,6 +60,7 @@ class TwoFactorOperator(HostOperator):
         P = U @ V.T
         W = self.latent(P)
         latent_norm_squared = square_norm(self, W)
+        # W is no longer needed, so its memory is reused.
         R = np.subtract(W, P, out=W)
         evaluation = Evaluation(
             np.concatenate([R @ V, R.T @ U]),
@@ -119,6 +120,7 @@ class ThreeBlock:
 
     def _extrapolated(self, new: Any, old: Any) -> Any:
         """Return new + momentum (new - old), computed in place in ``new`` to save an n x n matrix."""
+        # Both callers pass an array that nobody else uses.
         change = new - old
         change *= self.momentum
         new += change
@@ -157,6 +159,7 @@ def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Q = np.linalg.qr(V).Q
     Q = np.linalg.qr(Z @ Q).Q
     V = Z.T @ Q
+    # Balances the norms of U and V; V is zero if Z is.
     length = math.sqrt(np.linalg.norm(V) / math.sqrt(V.shape[1])) or 1.0
     return Q * length, V / length
 
@@ -248,6 +251,7 @@ def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
 def _check_memory(problem: Problem) -> None:
     n, dtype = problem.n, problem.dtype
     try:
+        # Caught below, because its advice to pass a sparse matrix would not help here.
         check_memory((_MATRICES_HELD * n, n), dtype, "M")
     except MemoryError:
         raise MemoryError(
@@ -263,4 +267,5 @@ def _random_start(op: TwoFactorOperator, random_state: Any) -> np.ndarray:
     U, V = np.split(side_by_side, 2, axis=1)
     inner = float(np.sum(op.matmul(V) * U, dtype=np.float64))
     square = float(np.sum((U.T @ U) * (V.T @ V), dtype=np.float64))
+    # The least-squares factor may be negative; its sign goes to V.
     return np.concatenate([U, math.copysign(1.0, inner) * V]) * math.sqrt(abs(inner) / square)

@@ -70,6 +70,7 @@ class SupportOperator(HostOperator):
         return len(self.support[1])
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
+        # The zeros of M are all entries but these: the product with them needs no n x n array.
         filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
         return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
 
@@ -89,12 +90,14 @@ class SupportOperator(HostOperator):
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
         indptr, indices = self.support
+        # The kernel reads one right-hand side at a time, which should be contiguous.
         right = np.ascontiguousarray(right.transpose(0, 2, 1))
         inverse = np.linalg.inv(ridge)
         T, Z = V @ inverse, right @ inverse
         solution = np.empty_like(right)
         sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
         workers = min(allowed_threads(), self.n) if sharing else 1
+        # The rows are independent of each other, so the number of workers does not change the result.
         bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
 
         def work(_: int, parts: Sequence[int]) -> None:

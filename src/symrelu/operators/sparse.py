@@ -55,6 +55,7 @@ class SparseOperator(TiledOperator):
     def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
         rows, cols, values = self._support.tile(i, j)
         hidden_rows, hidden_cols, _ = self._hidden.tile(i, j)
+        # In the dtype of M: with a Python float, the kernel would compute in float64.
         zero_weight = self.dtype.type(self.zero_weight)
         return sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight)
 

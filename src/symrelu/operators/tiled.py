@@ -39,6 +39,7 @@ class TiledOperator(SupportOperator):
 
     def warm_up(self) -> None:
         side = min(self.tile, self.n)
+        # One tile is enough: the compiled code depends on types, not on sizes.
         self._excess(np.zeros((side, side), self.dtype), 0, 0)
         super().warm_up()
 

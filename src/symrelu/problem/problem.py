@@ -86,6 +86,7 @@ class Problem:
     @classmethod
     def _from_checked(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
         """Return a Problem of data that has been checked already."""
+        # Past __init__, which raises, and past the frozen dataclass, which allows no assignment.
         problem = object.__new__(cls)
         vars(problem).update(M=M, mask=mask, diagonal=diagonal, labels=labels)
         return problem
@@ -134,6 +135,7 @@ class Problem:
             vars(problem)["_given_diagonal"] = given_diagonal(matrix)
         advice = problem.advice_on_distances(name) if fitted else None
         if advice is not None:
+            # The warning points to the caller of the function that called this one.
             warnings.warn(advice, UserWarning, stacklevel=3)
         return problem
 
@@ -224,6 +226,7 @@ class Problem:
 
     def parameters_per_pair(self, rank: int) -> float:
         """Return the number of entries in a factor with ``rank`` columns per observed pair with M > 0."""
+        # Pairs are stored twice, entries of the diagonal once.
         pairs = (np.count_nonzero(stored(self.M)) + np.count_nonzero(self.M.diagonal())) / 2
         return float(self.n * rank / pairs)
 
@@ -273,6 +276,7 @@ class Problem:
             further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
         else:
             further = self._pair_mask(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
+        # The sum of boolean sparse arrays is their union.
         mask = further if self.mask is None else further + sparse.csr_array(self.mask)
         mask = sparse.csr_array(mask, dtype=bool)
         return self._from_checked(hidden(self.M, mask), mask, self.diagonal, self.labels)
@@ -325,9 +329,11 @@ class Problem:
         backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
         if backend not in self._packed:
             self._packed[backend] = self._pack(backend)
+        # Never the packed operator itself: each caller gets its own count of evaluations.
         return self._packed[backend].with_model(signature, alpha=alpha, zero_weight=zero_weight)
 
     def _pack(self, backend: str) -> Operator:
+        # A dense M is in memory already; only a conversion can exhaust it.
         if self.is_sparse and operator_class(backend).holds_all_pairs:
             check_memory(self.M.shape, self.dtype, "M")
         with single_threaded_blas():  # so that the digits of the norm do not depend on threads

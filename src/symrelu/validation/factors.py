@@ -42,4 +42,5 @@ def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
         raise TypeError(
             f"{name} must be an array of real numbers, got {type(U).__name__} of {array.dtype}.{instead}"
         )
+    # Always a copy, because the caller may change its own array later.
     return np.array(array, dtype=dtype, order="C")

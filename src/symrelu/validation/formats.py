@@ -68,6 +68,7 @@ def to_boolean(mask: Any) -> Any:
     """Return a mask of any shape as a canonical csr_array or an ndarray of bool."""
     if sparse.issparse(mask):
         check_well_formed(mask, "mask")
+        # A copy, because the next two calls work in place.
         mask = sparse.csr_array(mask, copy=True)
         mask.sum_duplicates()
         mask.eliminate_zeros()

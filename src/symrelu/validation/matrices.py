@@ -74,6 +74,7 @@ def check_observed(
     check_choice("diagonal", diagonal, ("fit", "ignore"))
     M = to_floats(M, name, check_square)
     mask = check_mask(mask, M.shape[0])
+    # Before any other check, since unobserved entries may hold anything.
     observed = without(M, mask, without_diagonal=diagonal == "ignore")
     _check_values(observed, name)
     observed = _check_symmetric(observed, name)
@@ -178,6 +179,7 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
 
 
 def _check_values(M: Any, name: str) -> None:
+    # NaN is tested first, because a NaN may have its sign bit set.
     put = "Replace it by a number, or mark it as unobserved with mask=."
     choose = "Negative values in data such as correlations: pass {0}, whichever is intended."
     for bad, requirement, advice, sparse_advice in (
@@ -245,6 +247,7 @@ def _asymmetry(M: Any) -> tuple[float, int, int, float]:
         k = int(difference.data.argmax())
         rows, cols = difference.coords
         return float(difference.data[k]), int(rows[k]), int(cols[k]), float(M.data.max(initial=0))
+    # By pairs of tiles, because M - M.T would take another n x n array.
     worst, place, largest = 0.0, (0, 0), 0.0
     for i in range(0, len(M), TILE):
         largest = max(largest, float(M[i : i + TILE].max()))

@@ -80,10 +80,12 @@ def random_generator(random_state: Any, stream: int | None = None) -> Any:
     if isinstance(random_state, (np.random.Generator, np.random.RandomState)):
         return random_state
     try:
+        # A spawn key gives independent streams; adding the stream to the seed would not.
         if stream is not None and isinstance(random_state, (int, np.integer)) and random_state >= 0:
             return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(stream,)))
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
+        # The type that NumPy chose: TypeError for a wrong type, ValueError for a negative seed.
         raise type(error)(
             f"random_state must be None, a nonnegative integer, or a NumPy generator, got {random_state!r}."
         ) from error
