@@ -54,6 +54,7 @@ class single_threaded_blas:  # used like a function: with single_threaded_blas()
     def _leave(self) -> None:
         with self._lock:
             if id(self) in self._inside:
+                # In this order, so that __del__ repeats what Ctrl-C interrupts.
                 if len(self._inside) == 1:
                     _set_threads(self._before)
                 self._inside.discard(id(self))

@@ -70,7 +70,7 @@ class SupportOperator(HostOperator):
         return len(self.support[1])
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
-        # The zeros of M are all entries but these: the product with them needs no n x n array.
+        # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
         filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
         return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
 
