@@ -166,7 +166,7 @@ def symmetric_nmf(
     rank = check_rank(rank, problem.n)
     U0 = _start(problem, rank, init, random_state)
     k = problem.exponent
-    # M is divided by 4^k and the factors by 2^k: the penalty has to follow to leave the problem the same.
+    # M is divided by 4^k and the factors by 2^k, so the penalty has to be scaled too.
     in_scaled_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
         op = LinearModelOperator(problem.scaled, np.ones(rank))

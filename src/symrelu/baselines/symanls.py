@@ -74,7 +74,7 @@ def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray)
         fewest[rows[better]] = count[rows[better]]
         patience[rows[better]] = _PATIENCE
         patience[rows[~better]] -= 1
-        # Exchanging only the violating variable of largest index guarantees an end.
+        # Exchanging only the violating variable of largest index guarantees termination.
         single = rows[patience[rows] < 0]
         last = rank - 1 - np.argmax(wrong[single, ::-1], axis=1)
         wrong[single] = False

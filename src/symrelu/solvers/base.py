@@ -67,7 +67,7 @@ class Solver(Protocol):
 
 def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
     """Raise a TypeError unless an operator class offers what a solver or a start requires."""
-    # A lone string is a common slip, and would be read letter by letter.
+    # requires = "solve_rows" is an easy mistake, and would be read letter by letter.
     requires = (requires,) if isinstance(requires, str) else requires or ()
     missing = sorted(name for name in requires if not kind.offers(name))
     if missing:

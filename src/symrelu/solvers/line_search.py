@@ -62,7 +62,7 @@ def majoriser(op: Operator, U: Any, gradient: Any, D: Any) -> Quartic:
 
 
 def cubic_minimum(fall: float, slope: float, slope_at_one: float) -> float:
-    """Return the minimum of the cubic with f(0) = 0, f(1) = -fall and the given slopes; NaN if it has none."""
+    """Return the minimiser of the cubic with f(0) = 0, f(1) = -fall and the given slopes; NaN without one."""
     # The usual formula of cubic interpolation (Nocedal and Wright, Numerical Optimization, section 3.5).
     d = slope + slope_at_one + 3 * fall
     under_root = d * d - slope * slope_at_one
