@@ -40,9 +40,12 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"symrelu {release}"
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("guide", "reproduction", "architecture", "extending", "references")}
+# Pages without subpages: their left sidebar would be empty.
+PAGES = ("guide", "using", "signed", "choosing", "reproduction", "architecture", "extending", "references")
+html_sidebars = {page: [] for page in PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 4,
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
