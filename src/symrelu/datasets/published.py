@@ -116,18 +116,7 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
 
 
 def load_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load one of the six sets of samples by its name in the paper.
-
-    Parameters
-    ----------
-    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"}
-    data_home : path, optional
-        Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
+    """Load one of the six sets of samples by its name in the paper, as the loaders below do."""
     source, path = locate(SAMPLES[check_choice("name", name, tuple(SAMPLES))], data_home)
     data, labels = read(path, source)
     # The files count classes from 1, as MATLAB does.

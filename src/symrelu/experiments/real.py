@@ -12,14 +12,7 @@ from symrelu.experiments.cells import Cell, CellResult
 from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
 from symrelu.experiments.figures import MethodCurve, draw_methods
 from symrelu.experiments.methods import OURS, SYMANLS, SYMHALS, EigenvalueBound, Method, aapb
-from symrelu.experiments.registry import (
-    DataHome,
-    Option,
-    Quick,
-    Seeds,
-    find_chosen,
-    register_experiment,
-)
+from symrelu.experiments.registry import DataHome, Option, Quick, Seeds, find_chosen, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.fit.settings import Limits
 

@@ -11,14 +11,7 @@ from symrelu.experiments.cases import Case, PublishedGraph, ReluGram, SampleGrap
 from symrelu.experiments.cells import Cell
 from symrelu.experiments.experiment import Experiment, Results, results_of
 from symrelu.experiments.methods import ModelFit
-from symrelu.experiments.registry import (
-    DataHome,
-    Option,
-    Quick,
-    Seeds,
-    find_chosen,
-    register_experiment,
-)
+from symrelu.experiments.registry import DataHome, Option, Quick, Seeds, find_chosen, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.fit.settings import Limits
 from symrelu.metrics import parameters_per_pair
