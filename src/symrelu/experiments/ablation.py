@@ -34,6 +34,7 @@ METHODS = (
     replace(REPRODUCING, name="safeguard, step 10", solver=AAPB(step_size=paper.STEP, safeguard=True)),
     replace(REPRODUCING, name="safeguard, step 1", solver=AAPB(step_size=paper.THEORY_STEP, safeguard=True)),
 )
+# A matrix that the model can fit exactly, and one that it cannot.
 SYNTHETIC = ((ReluGram(500, 10, 0.0), 12), (ReluGram(500, 10, 0.1), 70))
 SETS = ("ORL", "COIL20")
 
@@ -128,6 +129,7 @@ class Ablation(Experiment):
 
 
 def _three_digits(value: float) -> str:
+    # The errors of one table range from 1e-4 to 1.
     return f"{value:.3f}" if value >= 0.1 else scientific(2)(value)
 
 

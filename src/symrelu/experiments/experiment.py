@@ -139,6 +139,7 @@ def cells_to_csv(results: Results) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
+    # A reader of the page never sees half of it, and an interruption leaves the old files.
     with write_atomically(path) as file:
         file.write(text.encode())
     return path

@@ -16,6 +16,7 @@ from symrelu.experiments.registry import DataHome, Option, Quick, Seeds, find_ch
 from symrelu.experiments.tables import Entry, Table, fixed
 from symrelu.fit.settings import Limits
 
+# Only the tolerance on the relative error may stop a fit early, as in the paper.
 LIMITS = Limits(tol=paper.TOL, gtol=0.0, ftol=0.0, max_iter=paper.REAL_MAX_ITER)
 BOUND = EigenvalueBound()
 
@@ -197,7 +198,7 @@ class Real(Experiment):
                 )
                 for method in METHODS
             ]
-            if not any(curve.runs for curve in curves):
+            if not any(curve.runs for curve in curves):  # all cells of a panel may have failed
                 continue
             panels[title] = curves
             bound = self._results(results, case, ranks[case], BOUND)
@@ -215,6 +216,7 @@ class Real(Experiment):
 
 def printed_value(case: Case, method: Method) -> float | None:
     """Return the value in the paper's table for a set and a method, or None if there is none."""
+    # The digits are not in the paper and have no key.
     row = paper.REAL_HALF_SQUARED_ERROR.get(getattr(case, "key", ""), {})
     return next((row[name] for name, ours in PAPER_METHODS.items() if ours == method and row), None)
 

@@ -34,9 +34,10 @@ GRAPH_MODELS = (
     ModelFit("n_negative='auto', no diagonal", n_negative="auto", diagonal="ignore"),
 )
 
+# One negative column in addition to the planted ones makes an exact fit possible.
 SHIFTED = tuple((ReluGram(n, planted, p), planted + 1) for n, planted, p in paper.SHIFTED)
 GRAPHS = ("cora", "email-Eu-core", "polblogs")
-GRAPH_RANK = 32
+GRAPH_RANK = 32  # these graphs are not in the paper; the rank is our choice
 QUICK_SETS = ("ORL", "COIL20")
 
 
@@ -98,7 +99,7 @@ class Signed(Experiment):
         for case in self.cases:
             rank = paper.REAL_RANK[case.key] if isinstance(case, SampleGraph) else GRAPH_RANK
             graphs.append((case, rank))
-        graphs.sort(key=lambda item: item[0].n)
+        graphs.sort(key=lambda item: item[0].n)  # the first results of a long run come early
         seeds = 1 if self.quick else self.seeds
         return [
             Part("matrices", "synthetic matrices", SHIFTED, MATRIX_MODELS, LIMITS, seeds),
@@ -136,6 +137,7 @@ class Signed(Experiment):
         rows = []
         for problem in part.problems:
             entries = (self._entry(results, part, problem, fit, "relative_error") for fit in fits)
+            # The matrices of all seeds have about the same number of positive pairs; that of seed 0 is shown.
             per_pair = Entry(parameters_per_pair(matrix_of(problem[0], 0), problem[1]), count=part.seeds)
             rows.append((_label(*problem), (per_pair, *entries)))
         return Table(

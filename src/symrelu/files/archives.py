@@ -1,4 +1,4 @@
-"""npz archives: sizes are checked against the bytes of the file before memory is taken for them."""
+"""Read npz archives. Declared sizes are checked against the file before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from numpy.lib import format as npy
 
 from symrelu.files.checks import WrongKind, check_readable, check_room, damage_named
 
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes read at a time
 
 
 @contextmanager
 def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
-    """Open an npz file without unpickling anything, with an error that names the file."""
+    """Open an npz file without unpickling anything; errors name the file."""
     check_readable(Path(path))
-    with open(path, "rb") as file:  # numpy would leave a damaged file open
+    with open(path, "rb") as file:  # given a path, NumPy does not close a damaged file
         with damage_named(path, "npz"):
             content = np.load(file, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
@@ -34,14 +34,14 @@ def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
 
 
 def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz archive, each compared with its checksum. Nothing is unpickled.
+    """Return the arrays of an npz archive, with checksums verified and nothing unpickled.
 
     Parameters
     ----------
     path : str or path-like
     kind : str, optional
-        What the file should be, if that is never compressed: its arrays then take as much memory as the file
-        takes on disk.
+        Kind of file that is expected, if files of that kind are never compressed. A compressed archive is then
+        refused, so that the arrays take no more memory than the file on disk.
 
     Returns
     -------
@@ -55,13 +55,14 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             _check_members(path, members, kind)
-            if len(members) != _count_at_the_end(file, archive):  # which zipfile does not look at
+            # zipfile ignores this count, so that a damaged directory would lose arrays without an error.
+            if len(members) != _count_at_the_end(file, archive):
                 raise ValueError("the directory does not list all arrays")
             return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None) -> None:
-    """Raise unless the directory of an archive lists arrays that the file can hold."""
+    """Raise unless the directory of an archive lists arrays that fit into the file and into memory."""
     names = [info.filename for info in members]
     if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
         raise ValueError(f"an npz archive holds arrays of different names, got {names}")
@@ -77,7 +78,8 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
 
 
 def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
-    """Return how many members the last record of an archive tells of (at most 65535: it has two bytes)."""
+    """Return the number of members in the end record of an archive (at most 65535: it has two bytes)."""
+    # The record ends with: members (2 bytes), directory size (4), offset (4), comment length (2), comment.
     file.seek(-len(archive.comment) - 12, os.SEEK_END)
     return int.from_bytes(file.read(2), "little")
 
@@ -85,15 +87,16 @@ def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(info) as member:
         array = read_array(member, info.file_size)
-        if member.read(1):  # reading on to the end compares the checksum
+        if member.read(1):  # zipfile verifies the checksum only when the end is reached
             raise ValueError(f"{info.filename} is longer than its array")
         return array
 
 
 def read_array(file: IO[bytes], size: int) -> np.ndarray:
-    """Read an array in npy format from a file that should have ``size`` bytes."""
+    """Read an array in npy format from a file that must have ``size`` bytes."""
     version = npy.read_magic(file)
-    if version != (1, 0):  # the later ones are for structured arrays, and their headers may have gigabytes
+    # Later versions are written for structured arrays only, and their headers may have gigabytes.
+    if version != (1, 0):
         raise ValueError(f"an array in npy version {version} holds something else than numbers")
     shape, fortran_order, dtype = npy.read_array_header_1_0(file)
     if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
@@ -101,7 +104,8 @@ def read_array(file: IO[bytes], size: int) -> np.ndarray:
     declared, held = math.prod(shape) * dtype.itemsize, size - file.tell()
     if declared != held:
         raise ValueError(f"an array of shape {shape} and type {dtype} takes {declared} bytes, got {held}")
-    content = bytearray()  # grows with what is read: what a compressed file holds is not known before
+    # The buffer grows while reading: a small compressed file may declare far more than it contains.
+    content = bytearray()
     while len(content) < held:
         chunk = file.read(min(_CHUNK, held - len(content)))
         if not chunk:
@@ -111,7 +115,7 @@ def read_array(file: IO[bytes], size: int) -> np.ndarray:
 
 
 def read_header(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
-    """Return the names and values that the entry ``name`` of an archive holds as JSON."""
+    """Return the dict that is stored as JSON in the entry ``name`` of an archive."""
     text = arrays[name]
     if text.dtype.kind != "U" or text.ndim:
         raise ValueError(f"its entry {name!r} is not a text")
@@ -125,7 +129,7 @@ def read_header(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
 
 
 def check_names(owner: str, names: Iterable[str], required: set[str], optional: Iterable[str] = ()) -> None:
-    """Raise unless all required names are there, and none that is not known."""
+    """Raise unless all required names are present, and no others but the optional ones."""
     missing, unknown = required.difference(names), set(names).difference(required, optional)
     if missing:
         raise ValueError(f"{owner} has no {', '.join(map(repr, sorted(missing)))}")

@@ -1,4 +1,4 @@
-"""Matrices from npz, npy and MatrixMarket files."""
+"""Read matrices from npz, npy and MatrixMarket files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from symrelu.files.checks import WrongKind, check_readable, check_room, check_ro
 from symrelu.files.matrix_market import read_matrix_market
 
 _READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
+# The index arrays that scipy.sparse.save_npz writes for each format.
 _SPARSE_PARTS = {
     "csr": ("indices", "indptr"),
     "csc": ("indices", "indptr"),
@@ -35,7 +36,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     Returns
     -------
     M : sparse array or ndarray
-        Two-dimensional, its entries as they are in the file: :func:`symrelu.decompose` checks them.
+        A two-dimensional array. Its entries are not validated here but by :func:`symrelu.decompose`.
     """
     path = Path(path)
     check_readable(path)
@@ -73,8 +74,9 @@ def _read_npz(path: Path) -> Any:
 
 
 def _sparse_array(path: Path, arrays: dict[str, np.ndarray]) -> Any:
-    """Return a sparse array from the parts that ``scipy.sparse.save_npz`` writes; csr if no format is named."""
+    """Return a sparse array from the parts that ``scipy.sparse.save_npz`` writes, csr if no format is given."""
     kind = arrays["format"].item() if "format" in arrays else "csr"
+    # scipy writes the format as bytes.
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     if kind not in _SPARSE_PARTS:
         raise ValueError(f"the sparse format must be one of {', '.join(_SPARSE_PARTS)}, got {kind!r}")
@@ -88,8 +90,10 @@ def _sparse_array(path: Path, arrays: dict[str, np.ndarray]) -> Any:
     check_rows(path, rows, columns)
     parts = (data, tuple(indices)) if kind == "coo" else (data, *indices)
     matrix = getattr(sparse, f"{kind}_array")(parts, shape=(rows, columns))
+    # scipy stores offsets as 32-bit integers and wraps larger ones.
     if kind == "dia" and not np.array_equal(matrix.offsets, indices[0]):
         raise ValueError("the offsets of its diagonals are too large")
-    if kind in ("csr", "csc", "bsr"):  # coo looks at its indices by itself
-        matrix.check_format(full_check=True)  # compiled code would follow them anywhere
+    # Compiled code does not check indices, and would read outside the arrays. coo checks its own.
+    if kind in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)
     return matrix
