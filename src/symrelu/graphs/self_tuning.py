@@ -95,7 +95,7 @@ class SelfTuningGraph:
         """Build the graph of a data set. See :func:`self_tuning_graph`."""
         X = _check_samples(X, "X", ensure_min_samples=2)
         n = X.shape[0]
-        # Squared distances of huge or tiny data would overflow or underflow; dividing by a power of two is exact.
+        # Squared distances of huge or tiny data would overflow or underflow. A power of two scales exactly.
         exponent = int(np.frexp(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))[1])
         X = _divided(X, exponent)
         if n_neighbors is None:
