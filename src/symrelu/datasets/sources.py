@@ -95,7 +95,7 @@ def _folder(data_home: str | PathLike[str] | None, sources: tuple[Source, ...]) 
         )
     folder = Path(given).expanduser()
     if not folder.is_dir():
-        raise FileNotFoundError(f"The data directory {folder} does not exist.")
+        raise FileNotFoundError(f"The data directory {folder} does not exist. Check data_home= or {VARIABLE}.")
     return folder
 
 
@@ -116,7 +116,7 @@ def checked_sha256(path: Path, source: Source) -> str:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if path.suffix == ".npz" and digest != source.sha256:
         raise ValueError(
-            f"{path} is not the file it should be: its SHA-256 is {digest}, expected {source.sha256}. "
-            "Copy it again."
+            f"{path} must have the SHA-256 {source.sha256}, got {digest}. It is damaged or another version: "
+            "copy it again."
         )
     return digest

@@ -58,7 +58,10 @@ class Cell:
 
     def __post_init__(self) -> None:
         if self.limits.max_time is not None:
-            raise ValueError("A cell stops by iterations and tolerances, not by the clock.")
+            raise ValueError(
+                f"A cell must not have a time limit, got max_time={self.limits.max_time}. Use max_iter and the "
+                "tolerances, which do not depend on the machine."
+            )
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -206,14 +209,14 @@ class CellStore:
 
 def _checked(content: Any, cell: Cell) -> CellResult:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"it is no {FORMAT} file")
+        raise ValueError(f"it is not a {FORMAT} file")
     if content.get("version") != FORMAT_VERSION:
         raise ValueError(f"its version is {content.get('version')}, expected {FORMAT_VERSION}")
     # The digest was computed before it was added to the content, so it is removed for the comparison.
     if content.pop("sha256", None) != _digest(content):
-        raise ValueError("its SHA-256 does not agree with what it holds")
+        raise ValueError("its SHA-256 does not match its content")
     if content.get("settings") != cell.settings:
-        raise ValueError("it belongs to other settings")
+        raise ValueError("it was computed with other settings")
     result = CellResult(**content["result"])
     counts, numbers = (result.n_iter, result.n_evaluations), (result.seconds, result.relative_error)
     curves = [result.curves[name] for name in CURVES]
@@ -227,7 +230,7 @@ def _checked(content: Any, cell: Cell) -> CellResult:
         and isinstance(result.environment, dict)
         and all(isinstance(text, str) for text in result.environment.values())
     ):
-        raise ValueError("it holds something else than the numbers of a fit")
+        raise ValueError("its content is not the result of a fit")
     return result
 
 
@@ -338,8 +341,8 @@ def _run_in_processes(
                 yield cell, outcome
         except BrokenProcessPool as error:
             raise MemoryError(
-                "A process that made a fit was killed, most likely because memory ran out. What had ended is "
-                "stored: run the command again with fewer jobs."
+                "A worker process was killed, most likely because memory ran out. Finished fits are stored: "
+                "run the command again with fewer jobs."
             ) from error
 
 

@@ -44,10 +44,10 @@ class Option:
     chosen_by_quick: bool = False
 
 
-Seeds = Annotated[int | None, Option("Number of seeds, from 0 on.", minimum=1, chosen_by_quick=True)]
+Seeds = Annotated[int | None, Option("Number of seeds (0, 1, 2, ...).", minimum=1, chosen_by_quick=True)]
 # The flag is given explicitly, because Typer would add a --no-quick.
-Quick = Annotated[bool, Option("A small version, in under two minutes.", flags=("--quick",))]
-DataHome = Annotated[Path | None, Option("Folder with the data (else $SYMRELU_DATA).")]
+Quick = Annotated[bool, Option("Run a small version, in under two minutes.", flags=("--quick",))]
+DataHome = Annotated[Path | None, Option("Folder with the data (default: $SYMRELU_DATA).")]
 
 # Filled when the package imports its modules.
 REGISTERED: dict[str, MakeExperiment] = {}
@@ -59,7 +59,7 @@ def register_experiment(name: str) -> Callable[[Make], Make]:
     def register(make: Make) -> Make:
         if name in REGISTERED:
             owner = REGISTERED[name].__module__
-            raise ValueError(f"Names of experiments must differ, but {owner} has {name!r} already. Rename one.")
+            raise ValueError(f"Names of experiments must differ, but {owner} already has {name!r}. Rename one.")
         REGISTERED[name] = make
         return make
 
@@ -78,7 +78,7 @@ def options_of(make: MakeExperiment) -> dict[str, tuple[Any, Option]]:
             case _:
                 raise TypeError(
                     f"The parameter {name} of {make.__name__} must be annotated with a type and an Option, got "
-                    f"{hints.get(name)}. Write such as {name}: Annotated[int, Option('What it does.')] = 3."
+                    f"{hints.get(name)}. Write for example {name}: Annotated[int, Option('What it does.')] = 3."
                 )
     return options
 
@@ -111,5 +111,5 @@ def find_chosen(
     for name in names:
         check_choice("--only", name, choices)
     if data is not None and not data.is_dir():
-        raise FileNotFoundError(f"The data directory {data} does not exist.")
+        raise FileNotFoundError(f"The data directory {data} does not exist. Pass an existing one to --data.")
     return find(None if data is None else str(data), names)

@@ -140,7 +140,7 @@ class Table:
                 (
                     self.note,
                     f"Mean over {self.seeds} seeds." if self.seeds > 1 else "One seed.",
-                    "*: a fit ended worse than it began; its best factor is counted." if "*" in shown else "",
+                    "*: a fit ended worse than it began; its best factor is used." if "*" in shown else "",
                     "†: fits are missing." if "†" in shown else "",
                 ),
             )

@@ -65,13 +65,17 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
     """Raise unless the directory of an archive lists arrays that fit into the file and into memory."""
     names = [info.filename for info in members]
     if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
-        raise ValueError(f"an npz archive holds arrays of different names, got {names}")
+        raise ValueError(
+            f"the arrays of an npz archive must have different names that end in .npy, got {names}"
+        )
     for info in members:
         if info.compress_type != zipfile.ZIP_STORED:
             if kind is not None:
-                raise WrongKind(f"{path} is compressed, and no {kind} is: it holds something else.")
+                raise WrongKind(
+                    f"{path} must be a {kind} file, which is never compressed, got a compressed archive."
+                )
         elif info.compress_size != info.file_size:
-            raise ValueError(f"the directory has two sizes of {info.filename}")
+            raise ValueError(f"the directory lists two different sizes for {info.filename}")
     if sum(info.compress_size for info in members) > path.stat().st_size:
         raise ValueError("the arrays in the directory are larger than the file")
     check_room(path, sum(info.file_size for info in members))
@@ -97,7 +101,7 @@ def read_array(file: IO[bytes], size: int) -> np.ndarray:
     version = npy.read_magic(file)
     # Later versions are written for structured arrays only, and their headers may have gigabytes.
     if version != (1, 0):
-        raise ValueError(f"an array in npy version {version} holds something else than numbers")
+        raise ValueError(f"an array of numbers must have npy version (1, 0), got {version}")
     shape, fortran_order, dtype = npy.read_array_header_1_0(file)
     if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {shape} and type {dtype} cannot be loaded")
@@ -118,13 +122,13 @@ def read_header(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
     """Return the dict that is stored as JSON in the entry ``name`` of an archive."""
     text = arrays[name]
     if text.dtype.kind != "U" or text.ndim:
-        raise ValueError(f"its entry {name!r} is not a text")
+        raise ValueError(f"its entry {name!r} is not a string")
     try:
         header = json.loads(str(text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its entry {name!r} is not JSON: {error}") from error
     if not isinstance(header, dict):
-        raise ValueError(f"its entry {name!r} holds a {type(header).__name__}, not names and values")
+        raise ValueError(f"its entry {name!r} must hold a JSON object, got the type {type(header).__name__}")
     return header
 
 

@@ -14,7 +14,7 @@ _BYTES_PER_ROW = 200
 
 
 class WrongKind(ValueError):
-    """A file that can be read but contains something else than expected."""
+    """A file that can be read but has unexpected contents."""
 
 
 class DamagedFile(ValueError):
@@ -22,13 +22,13 @@ class DamagedFile(ValueError):
 
 
 def check_readable(path: Path) -> None:
-    """Raise unless there is an ordinary file at ``path``."""
+    """Raise unless there is a regular file at ``path``."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file.")
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.")
+        raise FileNotFoundError(f"The file {path} does not exist.")
     if not path.is_file():  # a pipe or device has no size to check, and cannot be read twice
-        raise OSError(f"{path} is not an ordinary file. Copy its content to one.")
+        raise OSError(f"{path} is not a regular file. Copy its content to one.")
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
         raise
     except Exception as error:  # zlib, zipfile, NumPy and SciPy each raise different types
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedFile(f"{path} is not a readable {kind} file (damaged or cut short?): {reason}") from error
+        raise DamagedFile(f"{path} is not a readable {kind} file (damaged or truncated?): {reason}") from error
 
 
 def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
@@ -48,8 +48,8 @@ def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
-            f"{path} must fit into memory, but {owner} need {in_units(needed)}, and {in_units(available)} are "
-            "available. Take a part of the data, or a machine with more memory."
+            f"{path} must fit into memory, but {owner} need {in_units(needed)}, and only "
+            f"{in_units(available)} are available. Use a part of the data, or a machine with more memory."
         )
 
 

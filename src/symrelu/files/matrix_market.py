@@ -43,7 +43,8 @@ class _MatrixMarket:
         """Raise if there are more bytes than the entries need."""
         if length > self.longest:
             raise ValueError(
-                f"{in_units(length)} of text are more than the {self.entries} entries of its header can take"
+                f"{in_units(length)} of text are too much for the {self.entries} entries that the header "
+                "declares"
             )
 
 
@@ -82,14 +83,14 @@ def _mtx_header(file: IO[bytes]) -> _MatrixMarket:
     """Read the header, up to the line with the sizes."""
     banner = _BANNER.fullmatch(file.readline(_CHUNK))
     if not banner:
-        raise ValueError("the first line is not that of a MatrixMarket file")
+        raise ValueError("the first line is not a MatrixMarket header")
     kind, field, symmetry = (word.decode().lower() for word in banner.groups())
     line, lines = b"%", 1
     while line.startswith(b"%") or line.isspace():
         line, lines = file.readline(_CHUNK), lines + 1
         if file.tell() > _LONGEST_COMMENTS:
             raise ValueError(
-                f"the sizes of the matrix do not come within the first {in_units(_LONGEST_COMMENTS)}"
+                f"the sizes of the matrix must come within the first {in_units(_LONGEST_COMMENTS)}"
             )
     sizes = line.split()
     if len(sizes) != (3 if kind == "coordinate" else 2) or not all(map(_SIZE.fullmatch, sizes)):
@@ -116,7 +117,7 @@ def _check_entries(file: IO[bytes], header: _MatrixMarket) -> None:
         foreign = chunk.translate(None, _NUMBER_BYTES)[:1]
         if foreign:
             line = lines + chunk[: chunk.index(foreign)].count(b"\n") + 1
-            raise ValueError(f"line {line} holds something else than numbers")
+            raise ValueError(f"line {line} must hold numbers only")
         lines += chunk.count(b"\n")
         # A line may span two chunks, so the last byte of the previous one is kept.
         dense = last + chunk.translate(None, b" \t\r")
@@ -127,7 +128,7 @@ def _check_entries(file: IO[bytes], header: _MatrixMarket) -> None:
             break
     if entries != header.entries:
         came = f"there are {'more' if entries > header.entries else entries}"
-        raise ValueError(f"the header tells of {header.entries} entries, but {came}")
+        raise ValueError(f"the header declares {header.entries} entries, but {came}")
 
 
 class _EndingInLineFeed:

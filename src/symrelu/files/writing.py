@@ -16,16 +16,18 @@ _LONGEST_NAME = 255  # bytes; the limit of all common file systems
 def check_output(path: str | PathLike[str]) -> Path:
     """Return the path of a file that can be written, or raise an error before any work is done."""
     if len(os.fsencode(Path(path).name)) > _LONGEST_NAME:
-        raise OSError(f"The name of the output {path} is longer than {_LONGEST_NAME} bytes.")
+        raise OSError(
+            f"The name of the output {path} is longer than {_LONGEST_NAME} bytes. Choose a shorter one."
+        )
     # Follow symbolic links: replacing the link itself would leave the file unchanged.
     path = Path(os.path.realpath(path))
     if path.is_dir():
-        raise IsADirectoryError(f"The output {path} is a folder. Name a file in it.")
+        raise IsADirectoryError(f"The output {path} is a folder. Choose a file in it.")
     if path.exists() and not path.is_file():
-        raise OSError(f"The output {path} exists and is not an ordinary file. Name another one.")
+        raise OSError(f"The output {path} exists and is not a regular file. Choose another one.")
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"The output folder {path.parent} does not exist. Create it, or name another place."
+            f"The output folder {path.parent} does not exist. Create it, or choose another one."
         )
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"The output folder {path.parent} cannot be written to.")
@@ -36,11 +38,13 @@ def make_folder(path: str | PathLike[str]) -> Path:
     """Return a folder for outputs, created if necessary, or raise a clear error."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"The output folder {folder} is a file. Name a folder.")
+        raise NotADirectoryError(f"The output folder {folder} is a file. Choose another name.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        raise OSError(
+            f"The output folder {folder} cannot be created: {error.strerror}. Choose another one."
+        ) from error
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"The output folder {folder} cannot be written to.")
     return folder

@@ -48,7 +48,7 @@ def from_anndata(adata: Any, key: str | None = None) -> Labelled:
         there = ", ".join(map(repr, adata.obsp)) or "none"
         raise ValueError(
             f"adata.obsp must hold the graph {key!r}; its entries are: {there}. "
-            "Run scanpy.pp.neighbors(adata) first, or name an entry: from_anndata(adata, key=...)."
+            "Run scanpy.pp.neighbors(adata) first, or choose an entry: from_anndata(adata, key=...)."
         )
     graph = adata.obsp[key]
     matrix = sparse.csr_array(graph) if sparse.issparse(graph) else np.asarray(graph)
@@ -102,19 +102,20 @@ def write_anndata(
     embedding = check_embedding(embedding)
     if len(embedding) != adata.n_obs:
         raise ValueError(
-            f"embedding must have a row for each of the {adata.n_obs} observations, got {len(embedding)} rows."
+            f"embedding must have one row for each of the {adata.n_obs} observations, got {len(embedding)} "
+            "rows. Pass an embedding of this adata."
         )
     name = key_added.removeprefix("X_")  # scanpy.pl.embedding adds the prefix to the name
     if name in adata.uns and not _written_here(adata.uns[name]):
         raise ValueError(
-            f"adata.uns[{name!r}] holds something else, which is not overwritten. Choose another key_added."
+            f"adata.uns[{name!r}] belongs to another tool and is not overwritten. Choose another key_added."
         )
     entry: dict[str, Any] = {"method": "symrelu", "params": _storable(params or {})}
     if signature is not None:
         entry["signature"] = np.asarray(signature)
         if entry["signature"].shape != embedding.shape[1:]:
             raise ValueError(
-                f"signature must have a sign for each of the {embedding.shape[1]} columns of the embedding, "
+                f"signature must have one sign for each of the {embedding.shape[1]} columns of the embedding, "
                 f"got shape {entry['signature'].shape}."
             )
     # Assigned after all checks, so that an error leaves adata unchanged.

@@ -168,7 +168,7 @@ def _check_weights(pairs: Pairs, weights: Any) -> np.ndarray:
         k = int(bad[0])
         raise ValueError(
             f"Weights must be finite and nonnegative: edge {pairs.edge(k)} has {array[k]:g}. "
-            "Leave it out, or give it such a weight."
+            "Drop the edge, or give it a valid weight."
         )
     return array
 
@@ -234,7 +234,7 @@ def _table_columns(table: Any, source: Any, target: Any, weight: Any) -> list[An
         if name not in table.columns:
             raise ValueError(
                 f"edges must have a column {name!r}, got the columns {list(table.columns)}. "
-                f"Name the right one: {role}=..."
+                f"Pass the right name: {role}=..."
             )
     return [table[name].to_numpy() for name in wanted.values()]
 
@@ -244,12 +244,12 @@ def _given_columns(columns: tuple[Any, ...]) -> list[Any]:
     arrays = all(hasattr(column, "__len__") and not isinstance(column, (str, tuple)) for column in columns)
     if len(columns) not in (2, 3) or not arrays:
         raise TypeError(
-            "A tuple of edges must hold two or three arrays: all sources, all targets, and all weights. "
-            "Pass a list for edges one by one."
+            "A tuple of edges must hold two or three arrays: all sources, all targets and, optionally, all "
+            "weights. Pass a list of (i, j) or (i, j, weight) to give the edges one by one."
         )
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
-        raise ValueError(f"Sources, targets and weights must be of one length, got {lengths}.")
+        raise ValueError(f"Sources, targets and weights must have the same length, got {lengths}.")
     return list(columns)
 
 
@@ -257,12 +257,15 @@ def _array_columns(array: np.ndarray) -> list[Any]:
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         raise ValueError(
             f"An array of edges must have shape (n_edges, 2) or (n_edges, 3), got {array.shape}. "
-            "Pass tuple(edges) if its rows are all sources and all targets."
+            "Pass tuple(edges) if it has one row of sources and one of targets."
         )
     ends = array[:, :2]
     if array.dtype.kind == "f":
         if not (np.isfinite(ends) & (ends == np.floor(ends))).all():
-            raise ValueError("In an array of floats, the first two columns must be whole numbers of nodes.")
+            raise ValueError(
+                "The first two columns of a float array of edges must hold whole numbers. Pass a list or a "
+                "tuple of columns for other nodes."
+            )
         ends = ends.astype(np.int64)
     return [ends[:, 0], ends[:, 1], *array[:, 2:].T]
 
@@ -291,7 +294,7 @@ def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
         raise TypeError(f"Nodes must be hashable, such as numbers or strings: {error}.") from error
     missing = [node for node in position if _is_missing(node)]
     if missing:
-        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges that lack an end.")
+        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges with a missing end.")
     return position
 
 
@@ -301,10 +304,12 @@ def _given_positions(nodes: Iterable[Hashable], ends: Iterable[Hashable]) -> dic
     position = _positions(nodes)
     if len(position) < len(nodes):
         twice = next(node for k, node in enumerate(nodes) if position[node] != k)
-        raise ValueError(f"nodes must name each node once, but {twice!r} is there twice.")
+        raise ValueError(f"nodes must name each node once, but {twice!r} occurs twice. Remove one.")
     for node in _positions(ends):
         if node not in position:
-            raise ValueError(f"nodes must name every node of the edges, but {node!r} is not among them.")
+            raise ValueError(
+                f"nodes must name every node of the edges, but {node!r} is missing. Add it, or drop its edges."
+            )
     return position
 
 

@@ -134,6 +134,6 @@ def _check_weight_name(weight: Any) -> str | None:
 
 def _no_such_weight(weight: str | None, there: list[str]) -> str:
     return (
-        f"weight={weight!r} is an attribute of no edge; edges have: {', '.join(map(repr, there)) or 'none'}. "
-        "Pass one of these, or weight=None to count each edge as 1."
+        f"weight must be an attribute of the edges, got {weight!r}; they have: "
+        f"{', '.join(map(repr, there)) or 'none'}. Pass one of these, or weight=None to count each edge as 1."
     )

@@ -53,8 +53,8 @@ def from_pandas(frame: Any) -> Labelled:
     if frame.shape[0] != frame.shape[1]:
         raise ValueError(
             f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
-            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a row "
-            "for each edge, call symrelu.graphs.from_edges(frame)."
+            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a "
+            "table with one row per edge, call symrelu.graphs.from_edges(frame)."
         )
     order, labels = _row_labels(frame)
     matrix = _frame_values(frame)
@@ -128,8 +128,9 @@ def aligned_flags(mask: Any, labels: np.ndarray | None) -> np.ndarray:
         return flags_of(mask)[np.ix_(rows, columns)]
     if own is not None and not mask.index.equals(mask.columns):
         raise ValueError(
-            "mask has its rows and columns in different orders, and the matrix has no names to tell which is "
-            "meant. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of the matrix."
+            "mask must have its rows and columns in the same order if the matrix has no labels, but its index "
+            "and columns differ. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of "
+            "the matrix."
         )
     return flags_of(mask)
 
@@ -164,8 +165,8 @@ def _order_of(axis: Any, labels: np.ndarray) -> np.ndarray:
     if len(axis) != len(labels) or (order < 0).any():
         strange = sorted(map(repr, set(axis) ^ set(labels)))
         raise ValueError(
-            "mask must have the names of the matrix, each once; they differ, "
-            f"for example in {strange[0] if strange else 'one that is there twice'}. "
+            "mask must have the labels of the matrix, each once; they differ, "
+            f"for example in {strange[0] if strange else 'one that occurs twice'}. "
             "Pass mask.to_numpy() if it is in the same order."
         )
     return np.asarray(order)
@@ -202,12 +203,15 @@ def _frame_values(frame: Any) -> Any:
     """Return the values of a DataFrame, a csr_array if all columns are sparse and an ndarray otherwise."""
     for name, dtype in frame.dtypes.items():
         if dtype.kind not in "biufc":
-            raise TypeError(f"frame must hold numbers, got the column {name!r} of type {dtype}.")
+            raise TypeError(
+                f"frame must hold numbers, got the column {name!r} of type {dtype}. Drop or convert it."
+            )
     if len(frame) and all(type(dtype).__name__ == "SparseDtype" for dtype in frame.dtypes):
         for name, dtype in frame.dtypes.items():
             if dtype.fill_value != 0:
                 raise ValueError(
-                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}."
+                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}. "
+                    "Pass frame.sparse.to_dense()."
                 )
         return sparse.csr_array(frame.sparse.to_coo())
     values = frame.to_numpy()

@@ -50,7 +50,7 @@ def from_torch(tensor: Any) -> Labelled:
     if tensor.sparse_dim() != 2 or tensor.ndim != 2:
         raise ValueError(
             f"tensor must be a matrix with two sparse dimensions, got shape {tuple(tensor.shape)} "
-            f"with {tensor.sparse_dim()} sparse and {tensor.dense_dim()} dense ones."
+            f"with {tensor.sparse_dim()} sparse and {tensor.dense_dim()} dense dimensions."
         )
     if layout == "sparse_csr":
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
@@ -66,5 +66,5 @@ def _tensor_values(tensor: Any) -> np.ndarray:
         return tensor.numpy(force=True)  # detaches, and copies from the GPU
     except TypeError as error:
         raise TypeError(
-            f"tensor must be of a type that NumPy has, got {tensor.dtype}. Pass tensor.float()."
+            f"tensor must have a dtype that NumPy supports, got {tensor.dtype}. Pass tensor.float()."
         ) from error
