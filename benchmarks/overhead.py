@@ -47,6 +47,7 @@ def jobs() -> Jobs:
 
     M, _ = make_relu_gram(200, 5, random_state=0)
     sparse_M = graph(200)
+    # Without stopping tests, both trees make the same number of steps.
     fixed = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 20, "random_state": 0}
     return {
         "evaluation, n=2000": evaluation(2000),

@@ -37,7 +37,7 @@ from symrelu.fit.starts import start
 from symrelu.operators import as_operator
 from symrelu.plots import new_figure, save_figure
 
-TOL = 1e-4
+TOL = 1e-4  # as in the paper
 BASELINES = {step: ReluFit(f"AAPB, step {step}", AAPB(step_size=float(step))) for step in (1, 10)}
 CANDIDATES = (
     ReluFit("AAPB adaptive, random", AAPB(step_size="adaptive")),
@@ -110,6 +110,7 @@ def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]
         columns += V.shape[1]
         return multiply(V)
 
+    # The start calls matmul of this instance only, so the class need not be changed.
     op.matmul = counted  # type: ignore[method-assign]
     begin = time.perf_counter()
     start(op, init, seed)
@@ -118,6 +119,7 @@ def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]
 
 def arrival(result: CellResult, target: float) -> int | None:
     """Return the index in the curves at which the error first reaches ``target``, or None."""
+    # The factor forgives a difference in the last digits.
     there = np.flatnonzero(np.asarray(result.curves["relative_error"]) <= target * (1 + 1e-12))
     return int(there[0]) if there.size else None
 

@@ -304,7 +304,7 @@ def test_a_graph_is_loaded_once_for_all_seeds(tmp_path, monkeypatch):
     loads = []
     original = DigitsGraph.load
     monkeypatch.setattr(DigitsGraph, "load", lambda case, seed: loads.append(seed) or original(case, seed))
-    cases._load.cache_clear()
+    cases._load_cached.cache_clear()
     few = replace(FEW, max_iter=1)
     run_cells([Cell(DigitsGraph(), 2, aapb(1.0), seed, few) for seed in range(3)], CellStore(tmp_path))
     assert loads == [0]

@@ -78,20 +78,20 @@ GRAPHS: dict[str, tuple[Source, ...]] = {
 
 def locate(sources: tuple[Source, ...], data_home: str | PathLike[str] | None) -> tuple[Source, Path]:
     """Return the first file that exists; MATLAB files take precedence over npz files."""
-    folder = _folder(data_home, sources)
+    folder = _data_folder(data_home, sources)
     for source in sources:
         for name in source.files:
             if (folder / name).exists():
                 return source, folder / name
-    raise _missing(sources, folder)
+    raise _not_found_error(sources, folder)
 
 
-def _folder(data_home: str | PathLike[str] | None, sources: tuple[Source, ...]) -> Path:
+def _data_folder(data_home: str | PathLike[str] | None, sources: tuple[Source, ...]) -> Path:
     given = data_home if data_home is not None else os.environ.get(VARIABLE)
     if not given:
         raise FileNotFoundError(
             f"{sources[0].name} needs a data directory: pass data_home=, or set the environment variable "
-            f"{VARIABLE} to the folder that holds {_files(sources)}. It is published at {sources[0].page}."
+            f"{VARIABLE} to the folder that holds {_file_names(sources)}. It is published at {sources[0].page}."
         )
     folder = Path(given).expanduser()
     if not folder.is_dir():
@@ -99,13 +99,13 @@ def _folder(data_home: str | PathLike[str] | None, sources: tuple[Source, ...]) 
     return folder
 
 
-def _files(sources: tuple[Source, ...]) -> str:
+def _file_names(sources: tuple[Source, ...]) -> str:
     return " or ".join(name for source in sources for name in source.files)
 
 
-def _missing(sources: tuple[Source, ...], folder: Path) -> FileNotFoundError:
+def _not_found_error(sources: tuple[Source, ...], folder: Path) -> FileNotFoundError:
     return FileNotFoundError(
-        f"{sources[0].name} was not found: put {_files(sources)} into {folder}. "
+        f"{sources[0].name} was not found: put {_file_names(sources)} into {folder}. "
         f"It is published at {sources[0].page}."
     )
 

@@ -22,6 +22,7 @@ def _with_step(step: float) -> ReluFit:
     return replace(REPRODUCING, name=f"step {step:g}", solver=AAPB(step_size=step))
 
 
+# Names are printed only; the other fields identify the stored fits.
 METHODS = (
     REPRODUCING,
     _with_step(1.0),

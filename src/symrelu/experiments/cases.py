@@ -162,10 +162,10 @@ def find_cases(find: Callable[[str], Found], names: Iterable[str]) -> tuple[tupl
 
 def matrix_of(case: Case, seed: int) -> Any:
     """Return ``case.load(seed)``, from memory if it is the matrix of the previous call."""
-    return _load(case, seed if case.random else 0)
+    return _load_cached(case, seed if case.random else 0)
 
 
 # One matrix is enough, because the cells of an experiment are ordered by matrix.
 @lru_cache(maxsize=1)
-def _load(case: Case, seed: int) -> Any:
+def _load_cached(case: Case, seed: int) -> Any:
     return case.load(seed)

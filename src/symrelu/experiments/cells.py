@@ -202,12 +202,12 @@ class CellStore:
         except (OSError, ValueError, RecursionError) as error:
             return Refused(path, f"it cannot be read ({error})")
         try:
-            return _checked(content, cell)
+            return _validated_result(content, cell)
         except (KeyError, TypeError, ValueError) as error:
             return Refused(path, str(error))
 
 
-def _checked(content: Any, cell: Cell) -> CellResult:
+def _validated_result(content: Any, cell: Cell) -> CellResult:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"it is not a {FORMAT} file")
     if content.get("version") != FORMAT_VERSION:
@@ -223,8 +223,8 @@ def _checked(content: Any, cell: Cell) -> CellResult:
     if not (
         result.status in Status.__members__
         and all(type(count) is int and count >= 0 for count in counts)
-        and all(map(_is_size, numbers))
-        and all(isinstance(curve, list) and all(map(_is_size, curve)) for curve in curves)
+        and all(map(_is_nonnegative_number, numbers))
+        and all(isinstance(curve, list) and all(map(_is_nonnegative_number, curve)) for curve in curves)
         and len({len(curve) for curve in curves}) == 1
         and len(curves[0]) > 0
         and isinstance(result.environment, dict)
@@ -234,7 +234,7 @@ def _checked(content: Any, cell: Cell) -> CellResult:
     return result
 
 
-def _is_size(value: Any) -> bool:
+def _is_nonnegative_number(value: Any) -> bool:
     # bool is a subclass of int, so isinstance would accept True.
     return type(value) in (int, float) and math.isfinite(value) and value >= 0
 
@@ -299,9 +299,9 @@ def run_cells(
             monitor.refused(stored)
         pending.append(cell)
     monitor.begin(len(cells), len(results), sum(cell.cost for cell in pending))
-    jobs = min(jobs, len(pending))
+    jobs = min(jobs, len(pending))  # no process without a cell, and no pool for a single one
     outcomes = (
-        _run_in_processes(pending, store, jobs, monitor) if jobs > 1 else _run_in_turn(pending, store, monitor)
+        _run_in_processes(pending, store, jobs, monitor) if jobs > 1 else _run_serially(pending, store, monitor)
     )
     for cell, outcome in outcomes:
         monitor.ended(cell, outcome)
@@ -313,8 +313,9 @@ def run_cells(
 Outcome = tuple[Cell, CellResult | Failure]
 
 
-def _run_in_turn(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> Iterable[Outcome]:
+def _run_serially(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> Iterable[Outcome]:
     for cell in cells:
+        # The cost assumes max_iter iterations, so each one advances the display by an equal share.
         share = cell.cost / cell.limits.max_iter
         spent = [0.0]
 

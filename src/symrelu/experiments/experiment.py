@@ -110,14 +110,16 @@ def reproduce(
     results = run_cells(cells, CellStore(folder / "cells"), jobs=jobs, monitor=monitor)
     tables, figures = list(experiment.tables(results)), list(experiment.figures(results))
     written = [
-        _write(page, render_page(experiment, results, tables, figures, command)),
-        _write(folder / "cells.csv", cells_to_csv(results)),
-        _write(folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)),
-        _write(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
+        _write_text(page, render_page(experiment, results, tables, figures, command)),
+        _write_text(folder / "cells.csv", cells_to_csv(results)),
+        _write_text(
+            folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)
+        ),
+        _write_text(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
     ]
     for table in tables:
-        written.append(_write(folder / f"{table.name}.csv", table.to_csv()))
-        written.append(_write(folder / f"{table.name}.rst", table.to_rst()))
+        written.append(_write_text(folder / f"{table.name}.csv", table.to_csv()))
+        written.append(_write_text(folder / f"{table.name}.rst", table.to_rst()))
     for figure in figures:
         for kind in ("png", "svg"):
             written.append(folder / f"{figure.name}.{kind}")
@@ -134,11 +136,12 @@ def cells_to_csv(results: Results) -> str:
     for cell, result in results.items():
         values = (getattr(result, name) for name in numbers)
         settings = [cell.case.name, cell.rank, cell.method.name, cell.seed, cell.limits.max_iter]
+        # The repr of the method identifies the fit; its name alone may leave out settings.
         writer.writerow([*settings, *values, result.environment.get("threads", ""), repr(cell.method)])
     return file.getvalue()
 
 
-def _write(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
     # A reader of the page never sees half of it, and an interruption leaves the old files.
     with write_atomically(path) as file:
         file.write(text.encode())

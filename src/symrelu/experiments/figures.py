@@ -11,7 +11,7 @@ from symrelu.experiments.cells import CellResult
 from symrelu.plots import new_figure, plain_ticks
 
 # Dash patterns; neighbouring lines also differ in colour.
-_STYLES: tuple[Any, ...] = (
+_LINE_STYLES: tuple[Any, ...] = (
     (0, (6, 2)),
     (0, (3, 1.5)),
     (0, (1, 1)),
@@ -44,7 +44,7 @@ def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]
             color = colormaps["viridis"](shades[k])
             errors = columns_of(runs, "relative_error")
             iterations = np.arange(errors.shape[1])
-            style = _STYLES[k % len(_STYLES)]
+            style = _LINE_STYLES[k % len(_LINE_STYLES)]
             label = f"{momentum:g}"
             ax.plot(iterations, np.median(errors, axis=0), color=color, linestyle=style, lw=1.8, label=label)
             if len(runs) > 1:
@@ -81,7 +81,7 @@ class MethodCurve(NamedTuple):
 
 
 # The baselines are light, the paper's method is dark, and step 1, which is shown for comparison, is thin.
-_METHODS: dict[str, dict[str, Any]] = {
+_METHOD_STYLES: dict[str, dict[str, Any]] = {
     "SymANLS": {"color": "#b5b52c", "linestyle": (0, (6, 2)), "marker": "s"},
     "SymHALS": {"color": "#e08a3c", "linestyle": (0, (1, 1)), "marker": "D"},
     "APB, step 10": {"color": "#2f8f8b", "linestyle": (0, (6, 2, 1, 2)), "marker": "^"},
@@ -127,7 +127,7 @@ def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[st
                 ax.set_xlabel("seconds")
             if k == 0:
                 ax.set_ylabel("half squared error")
-        _limit_height(axes[0, k], curves, bounds.get(title))
+        _limit_ordinate(axes[0, k], curves, bounds.get(title))
     # One legend for all panels, which may have different methods.
     shown: dict[str, Any] = {}
     for ax in axes[0]:
@@ -141,8 +141,8 @@ def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[st
 def _draw_method(ax: Any, curve: MethodCurve, abscissa: str, index: int) -> None:
     if not curve.runs:
         return
-    fallback = {"color": f"C{index}", "linestyle": _STYLES[index % len(_STYLES)], "marker": ""}
-    style = {"lw": 1.8, **_METHODS.get(curve.label, fallback)}
+    fallback = {"color": f"C{index}", "linestyle": _LINE_STYLES[index % len(_LINE_STYLES)], "marker": ""}
+    style = {"lw": 1.8, **_METHOD_STYLES.get(curve.label, fallback)}
     marker = style.pop("marker")
     run = curve.runs[0]
     errors = np.square(run.curves["relative_error"]) / 2
@@ -154,7 +154,7 @@ def _draw_method(ax: Any, curve: MethodCurve, abscissa: str, index: int) -> None
         _mark_at_edge(ax, curve.paper, marker, style["color"], 0.035 * (index % 2))
 
 
-def _limit_height(ax: Any, curves: Sequence[MethodCurve], bound: float | None) -> None:
+def _limit_ordinate(ax: Any, curves: Sequence[MethodCurve], bound: float | None) -> None:
     """Fit the ordinate to the marks and the ends of the curves, not to the high errors at the start."""
     lows = [np.min(run.curves["relative_error"]) ** 2 / 2 for curve in curves for run in curve.runs]
     lows += [value for value in (bound, *(curve.paper for curve in curves)) if value is not None]

@@ -110,6 +110,7 @@ class ModelFit:
         # The mask depends on the seed alone, so that all models are evaluated on the same pairs.
         mask = random_mask(problem.n, self.held_out, random_state=seed)
         solution, error = fit_without(problem, mask, fit)
+        # Tables read the error of a cell from its solution.
         return replace(solution, relative_error=error)
 
     def cost(self, n: int, rank: int) -> float:
@@ -167,6 +168,7 @@ OURS = (ADAPTIVE, EIGEN_IMPUTED, LBFGS_IMPUTED)
 def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:
     """Return AAPB, or APB if the momentum is zero, with the name that the tables print."""
     name = "AAPB" if momentum else "APB"
+    # APB and AAPB are the paper's names for momentum 0 and 1.
     name += f" {momentum:g}" if 0 < momentum < 1 else ""
     start = "" if init == "random" else f", {init} start"
     solver = AAPB(step_size=step_size, momentum=momentum)

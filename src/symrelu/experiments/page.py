@@ -55,17 +55,17 @@ def render_page(
         "command": command or "reproduce(...) from Python",
         "cells": f"{len(results)} of {expected}",
         "seeds": ", ".join(map(str, seeds)),
-        **(_merged(result.environment for result in results.values()) or describe_environment()),
+        **(_merged_environments(result.environment for result in results.values()) or describe_environment()),
     }
     return str(
         _template().render(
             title=experiment.title,
             introduction=experiment.introduction(),
             tables=tables,
-            figures=[(figure, _inline(figure)) for figure in figures],
+            figures=[(figure, _data_url(figure)) for figure in figures],
             facts=facts,
-            stops=_stops(results.values()),
-            spread=_spread,
+            stops=_count_stops(results.values()),
+            spread=_relative_spread,
         )
     )
 
@@ -80,7 +80,7 @@ def _template() -> Any:
     return environment.get_template("experiment.html")
 
 
-def _merged(environments: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def _merged_environments(environments: Iterable[Mapping[str, str]]) -> dict[str, str]:
     """Merge the environments of the cells; if they differ, list all values."""
     merged: dict[str, list[str]] = {}
     for environment in environments:
@@ -91,19 +91,19 @@ def _merged(environments: Iterable[Mapping[str, str]]) -> dict[str, str]:
     return {name: "; ".join(values) for name, values in merged.items()}
 
 
-def _stops(results: Iterable[CellResult]) -> dict[str, int]:
+def _count_stops(results: Iterable[CellResult]) -> dict[str, int]:
     """Count the fits by the reason why they stopped. A bound without iterations is not counted."""
     return dict(Counter(result.status for result in results if result.n_iter))
 
 
-def _spread(entry: Entry) -> str:
+def _relative_spread(entry: Entry) -> str:
     """Write the standard deviation as a percentage of the mean."""
     if math.isnan(entry.spread) or not entry.value:
         return ""
     return f"± {100 * entry.spread / abs(entry.value):.2g} %"
 
 
-def _inline(figure: Figure) -> str:
+def _data_url(figure: Figure) -> str:
     """Return the drawing as a data URL."""
     file = io.BytesIO()
     figure.drawing.savefig(file, format="png", dpi=130)

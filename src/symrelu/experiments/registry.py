@@ -107,7 +107,7 @@ def find_chosen(
     cases, missing : tuple
         What ``find`` returns.
     """
-    choices = tuple(known)
+    choices = tuple(known)  # it may be an iterator, and is used for each name
     for name in names:
         check_choice("--only", name, choices)
     if data is not None and not data.is_dir():

@@ -131,6 +131,7 @@ class Synthetic(Experiment):
 
     def _solver_cell(self, column: Column, method: ReluFit, seed: int) -> Cell:
         n, planted_rank, shift, rank = column
+        # min, so that tests and quick trials can shorten all fits by replacing LIMITS.
         limits = replace(LIMITS, max_iter=min(SOLVER_MAX_ITER, LIMITS.max_iter))
         return Cell(ReluGram(n, planted_rank, shift), rank, method, seed, limits)
 
@@ -265,5 +266,6 @@ def first_at_or_below(runs: Sequence[CellResult], value: float) -> int | None:
     """Return the first iteration at which the mean of the relative errors is at most ``value``."""
     if not runs:
         return None
+    # Runs that ended early keep their last error, so that all seeds count in each mean.
     reached = np.flatnonzero(columns_of(runs, "relative_error").mean(axis=0) <= value)
     return int(reached[0]) if reached.size else None

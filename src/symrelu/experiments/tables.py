@@ -162,6 +162,7 @@ class Table:
                 if entry is not None:
                     spread = "" if math.isnan(entry.spread) else repr(entry.spread)
                     paper = "" if entry.paper is None else entry.paper
+                    # repr keeps all digits of a float.
                     numbers = [repr(entry.value), spread, entry.count, entry.ran_away, paper]
                     writer.writerow([label, column, *numbers])
         return file.getvalue()
@@ -186,7 +187,7 @@ class Table:
         """Return the table for LaTeX with the booktabs package."""
         lines = [
             r"\begin{table}",
-            rf"\caption{{{_latex(self.title)}. {_latex(self.legend)}}}",
+            rf"\caption{{{_escape_latex(self.title)}. {_escape_latex(self.legend)}}}",
             rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
             r"\toprule",
             _latex_row([self.corner, *self.columns]),
@@ -204,7 +205,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 # Characters of our titles and labels that LaTeX treats specially or may lack in its fonts.
-_LATEX = {
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -223,10 +224,10 @@ _LATEX = {
 }
 
 
-def _latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(letter, letter) for letter in text)
+def _escape_latex(text: str) -> str:
+    escaped = "".join(_LATEX_ESCAPES.get(letter, letter) for letter in text)
     return escaped.replace("r̄", r"$\bar{r}$")  # two characters: r and a combining bar
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex, cells)) + r" \\"
+    return " & ".join(map(_escape_latex, cells)) + r" \\"

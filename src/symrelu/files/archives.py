@@ -56,7 +56,7 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
             members = archive.infolist()
             _check_members(path, members, kind)
             # zipfile ignores this count, so that a damaged directory would lose arrays without an error.
-            if len(members) != _count_at_the_end(file, archive):
+            if len(members) != _declared_members(file, archive):
                 raise ValueError("the directory does not list all arrays")
             return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
 
@@ -81,7 +81,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
     check_room(path, sum(info.file_size for info in members))
 
 
-def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
+def _declared_members(file: IO[bytes], archive: zipfile.ZipFile) -> int:
     """Return the number of members in the end record of an archive (at most 65535: it has two bytes)."""
     # The record ends with: members (2 bytes), directory size (4), offset (4), comment length (2), comment.
     file.seek(-len(archive.comment) - 12, os.SEEK_END)

@@ -24,7 +24,7 @@ _LONGEST_ENTRY = 200  # bytes on average; 17 digits and two indices take 60
 
 
 @dataclass(frozen=True)
-class _MatrixMarket:
+class _Header:
     """The header of a MatrixMarket file."""
 
     sparse: bool
@@ -55,7 +55,7 @@ def read_matrix_market(path: Path) -> Any:
     SciPy also allocates memory for all entries that the header declares before it reads the first.
     """
     with _open_text(path) as file:
-        header = _mtx_header(file)
+        header = _read_header(file)
         check_room(path, header.memory, f"the {header.entries} entries of its header")
         if header.sparse:
             check_rows(path, header.rows, header.columns)
@@ -79,7 +79,7 @@ def _text_length(path: Path) -> int:
         return int.from_bytes(file.read(), "little")
 
 
-def _mtx_header(file: IO[bytes]) -> _MatrixMarket:
+def _read_header(file: IO[bytes]) -> _Header:
     """Read the header, up to the line with the sizes."""
     banner = _BANNER.fullmatch(file.readline(_CHUNK))
     if not banner:
@@ -101,15 +101,15 @@ def _mtx_header(file: IO[bytes]) -> _MatrixMarket:
         # Symmetric files store the lower triangle, skew-symmetric ones without the diagonal.
         below = rows * (rows - 1) // 2
         entries = {"general": rows * columns, "skew-symmetric": below}.get(symmetry, below + rows)
-        return _MatrixMarket(False, rows, columns, entries, rows * columns * value_bytes, lines)
+        return _Header(False, rows, columns, entries, rows * columns * value_bytes, lines)
     (entries,) = stored
     if entries > rows * columns:
         raise ValueError(f"a {rows} x {columns} matrix cannot have {entries} entries")
     copies = 1 if symmetry == "general" else 2  # SciPy adds the entries above the diagonal
-    return _MatrixMarket(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines)
+    return _Header(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines)
 
 
-def _check_entries(file: IO[bytes], header: _MatrixMarket) -> None:
+def _check_entries(file: IO[bytes], header: _Header) -> None:
     """Raise unless the rest of a file consists of one line of numbers per entry, and blanks."""
     lines, entries, last = header.lines, 0, b"\n"
     while chunk := file.read(_CHUNK):

@@ -119,6 +119,7 @@ def similarity_of(pairs: Pairs, weights: Any, duplicates: str) -> Any:
     if duplicates == "error":
         _check_given_once(pairs, values)
     low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
+    # The two directions of an edge are one pair from here on.
     order, starts = _groups(low, high)
     values = _COMBINE[duplicates].reduceat(values[order], starts)
     low, high = low[order[starts]], high[order[starts]]
@@ -126,7 +127,7 @@ def similarity_of(pairs: Pairs, weights: Any, duplicates: str) -> Any:
     coordinates = (np.concatenate([low, high[off]]), np.concatenate([high, low[off]]))
     n = len(pairs.names)
     matrix = sparse.csr_array((np.concatenate([values, values[off]]), coordinates), shape=(n, n))
-    matrix.eliminate_zeros()
+    matrix.eliminate_zeros()  # an edge of weight zero is no edge
     return matrix
 
 
@@ -181,11 +182,11 @@ def _as_floats(pairs: Pairs, weights: Any) -> np.ndarray:
     if array.dtype.kind not in "biuf" or array.ndim != 1:
         # Convert one by one from the original values: NumPy turns numbers among strings into strings.
         values = weights.tolist() if hasattr(weights, "tolist") else weights
-        array = np.array([_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
+        array = np.array([_as_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
     return array.astype(np.float32 if array.dtype == np.float32 else np.float64, copy=False)
 
 
-def _number(pairs: Pairs, k: int, value: Any) -> float:
+def _as_number(pairs: Pairs, k: int, value: Any) -> float:
     if isinstance(value, (numbers.Real, Decimal)):
         return float(value)
     if _is_missing(value):
@@ -196,7 +197,7 @@ def _number(pairs: Pairs, k: int, value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas.NA, whose comparisons raise."""
+    """Return whether a value is None, NaN, NaT or pandas.NA, whose truth value raises an error."""
     if value is None:
         return True
     try:

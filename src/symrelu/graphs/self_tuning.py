@@ -17,9 +17,8 @@ from symrelu.validation import check_integer, check_well_formed
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
 _ENTRIES_AT_ONCE = 2**23  # of a block of distances: 64 MiB
-_CANCELLED = (
-    1e-6  # if ||x||^2 + ||y||^2 - 2 x.y is below this fraction of the sum, cancellation lost many digits
-)
+# If ||x||^2 + ||y||^2 - 2 x.y is below this fraction of the sum, cancellation has lost many of its digits.
+_CANCELLATION = 1e-6
 _SEARCH_MEMORY = 256  # MiB; scikit-learn's default of 1024 would dominate the memory of a graph of texts
 
 
@@ -97,11 +96,11 @@ class SelfTuningGraph:
         n = X.shape[0]
         # Squared distances of huge or tiny data would overflow or underflow. A power of two scales exactly.
         exponent = int(np.frexp(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))[1])
-        X = _divided(X, exponent)
+        X = _scaled_down(X, exponent)
         if n_neighbors is None:
             n_neighbors = int(np.floor(np.log2(n))) + 1
         n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
-        neighbours, squares = _nearest(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
+        neighbours, squares = _nearest_neighbours(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
         sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
 
         rows = np.repeat(np.arange(n), n_neighbors)
@@ -131,15 +130,15 @@ class SelfTuningGraph:
             Index of the sample of the graph that equals the new one, -1 if there is none.
         """
         X_new = _check_samples(X_new, "X_new")
-        X_new = _divided(X_new, self.exponent)
+        X_new = _scaled_down(X_new, self.exponent)
         n = self.matrix.shape[0]
         batches = gen_batches(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
-        parts = [self._joined(_squares_between(X_new[batch], self.samples)) for batch in batches]
+        parts = [self._rows_from_distances(_squares_between(X_new[batch], self.samples)) for batch in batches]
         return sparse.csr_array(sparse.vstack([M for M, _ in parts])), np.concatenate(
             [same for _, same in parts]
         )
 
-    def _joined(self, squares: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _rows_from_distances(self, squares: np.ndarray) -> tuple[Any, np.ndarray]:
         """Return the result of :meth:`rows` for samples with these squared distances to those of the graph."""
         n = squares.shape[1]
         order = np.argsort(squares, axis=1, kind="stable")
@@ -169,7 +168,7 @@ def _check_samples(X: Any, name: str, **requirements: Any) -> Any:
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], **requirements)
 
 
-def _divided(X: Any, exponent: int) -> Any:
+def _scaled_down(X: Any, exponent: int) -> Any:
     """Return X / 2^exponent in float64, which has the same graph and squares within range."""
     if not sparse.issparse(X):
         return np.ldexp(X.astype(np.float64), -exponent)
@@ -178,7 +177,7 @@ def _divided(X: Any, exponent: int) -> Any:
     return scaled
 
 
-def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_neighbours(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest other samples of each sample and their squared distances, both by distance.
 
     scikit-learn's search rounds, and if distances tie (integer data) its choice depends on the number of
@@ -224,7 +223,7 @@ def _squares_between(A: Any, B: Any) -> np.ndarray:
     sums = norms_A[:, None] + norms_B
     squares = sums - 2 * (A @ B.T).toarray()
     # For near samples the expanded form is mostly rounding error, so their differences are formed.
-    rows, cols = np.nonzero(squares <= _CANCELLED * sums)
+    rows, cols = np.nonzero(squares <= _CANCELLATION * sums)
     for batch in gen_batches(len(rows), 4096) if len(rows) else ():
         difference = A[rows[batch]] - B[cols[batch]]
         exact = difference.multiply(difference).sum(axis=1)

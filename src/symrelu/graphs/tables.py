@@ -186,12 +186,12 @@ def _row_labels(frame: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
             return None, named.to_numpy(dtype=object)
     raise ValueError(
         "The index and the columns of frame must hold the same labels, each once, but "
-        f"{_difference(index, columns)}. "
+        f"{_label_difference(index, columns)}. "
         "Pass frame.set_axis(frame.index, axis=1) if both are in the same order."
     )
 
 
-def _difference(index: Any, columns: Any) -> str:
+def _label_difference(index: Any, columns: Any) -> str:
     """Return how two lists of labels of the same length differ."""
     for name, labels in (("index", index), ("columns", columns)):
         if not labels.is_unique:
