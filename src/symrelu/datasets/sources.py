@@ -39,7 +39,7 @@ class Source:
     sha256: str  # of the npz file; empty if there is no such file
     shape: tuple[int, int]
     classes: int
-    mat: tuple[str, ...] = ()  # possible names of the original file, which is checked by its shape only
+    mat: tuple[str, ...] = ()  # possible names of the original file, checked by shape and classes only
     page: str = _CAI  # where it is published
 
     @property

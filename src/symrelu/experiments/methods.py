@@ -68,7 +68,7 @@ class ReluFit:
     def cost(self, n: int, rank: int) -> float:
         """Return the size of a pass, which the safeguard doubles."""
         double = isinstance(self.solver, AAPB) and self.solver.safeguard
-        # Work that does not depend on the rank (ReLU, norms) takes about as long as 20 columns of U.
+        # The 20 stands for the work that does not depend on the rank, such as the ReLU and the norms.
         return float(n) * n * (rank + 20) * (2 if double else 1)
 
 

@@ -1,4 +1,4 @@
-"""The paper's synthetic table: seven momenta on eight matrices, and the two curves of its first figure."""
+"""The paper's synthetic table: seven momenta on eight matrices, and the two panels of its first figure."""
 
 from __future__ import annotations
 
