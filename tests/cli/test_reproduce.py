@@ -101,7 +101,7 @@ def test_what_quick_chooses_cannot_be_given_with_it(one_command):
 
 
 def test_two_experiments_cannot_have_one_name():
-    with pytest.raises(ValueError, match=r"symrelu.experiments.real has 'real' already"):
+    with pytest.raises(ValueError, match=r"symrelu.experiments.real already has 'real'"):
         register_experiment("real")(make_ranks)
     assert REGISTERED["real"] is real.make_real
 
@@ -137,8 +137,8 @@ def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, caps
         (["real", "--data", "nowhere"], "The data directory nowhere does not exist."),
         (["real", "--quick", "--seeds", "3"], "--quick has its own choice of --seeds"),
         (["synthetic", "--quick", "--beside", "3"], "--quick has its own choice of --beside"),
-        (["synthetic", "-o", "file"], "The output folder file is a file. Name a folder."),
-        (["synthetic", "-o", "file/below"], "The output folder file/below cannot be made: Not a directory."),
+        (["synthetic", "-o", "file"], "The output folder file is a file. Choose another name."),
+        (["synthetic", "-o", "file/below"], "The output folder file/below cannot be created: Not a directory."),
     ],
 )
 def test_reproduce_refuses_before_the_work(tmp_path, monkeypatch, capsys, no_data, arguments, message):

@@ -46,7 +46,7 @@ def test_check_output(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="is longer than 255 bytes"):
         check_output(tmp_path / ("x" * 300))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is not an ordinary file"):
+    with pytest.raises(OSError, match="is not a regular file"):
         check_output(tmp_path / "pipe")
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(PermissionError, match="cannot be written to"):
