@@ -20,7 +20,10 @@ with warnings.catch_warnings():
 
 PAGE = Path(__file__).parent.parent / "docs" / "api.rst"
 MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
+# For those who extend the library: there a sentence and the annotations may be enough.
 INTERNAL = (
+    "symrelu.experiments.registry",
+    "symrelu.plots",
     "symrelu.fit.loop",
     "symrelu.operators",
     "symrelu.fit.settings",
