@@ -102,8 +102,9 @@ def test_digests_are_those_of_hashlib(tmp_path, size):
         path.write_bytes(content)
         assert checked_sha256(path, right) == digest
     assert checked_sha256(tmp_path / "set.mat", ORIGINAL) == digest, "the original file may have any digest"
-    with pytest.raises(ValueError, match=f"{digest}.*{'0' * 64}"):
+    with pytest.raises(ValueError, match=digest) as error:
         checked_sha256(tmp_path / "set.npz", ORIGINAL)
+    assert ORIGINAL.sha256 in str(error.value)
 
 
 def test_the_variable_is_the_documented_one():

@@ -68,11 +68,10 @@ def test_shown_axes_are_known_to_pyplot():
     assert tuple(ax.figure.get_size_inches()) == (3, 2)
 
 
-@pytest.mark.parametrize(
-    ("make", "module"), [(new_figure, "matplotlib.figure"), (shown_axes, "matplotlib")], ids=["new", "shown"]
-)
-def test_without_matplotlib_the_extra_is_named(monkeypatch, make, module):
-    monkeypatch.setitem(sys.modules, module, None)
+@pytest.mark.parametrize("make", [new_figure, shown_axes])
+def test_without_matplotlib_the_extra_is_named(monkeypatch, make):
+    for module in ("matplotlib", "matplotlib.figure", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=r"pip install symrelu\[plot\]"):
         make()
 
