@@ -50,7 +50,7 @@ def test_a_start_is_refused_below_the_root_of_the_precision(below, largest):
     size = math.sqrt(np.finfo(np.float64).eps) * math.sqrt(largest) * (0.999 if below else 1.001)
     U0 = np.full((3, 2), size)
     if below:
-        with pytest.raises(ValueError, match="init must not .* next to M"):
+        with pytest.raises(ValueError, match=r"init must not .* next to M"):
             check_start(U0, 3, 2, np.dtype(float), largest)
     else:
         assert_array_equal(check_start(U0, 3, 2, np.dtype(float), largest), U0)
