@@ -99,6 +99,10 @@ def test_the_api_page_is_read():
     assert len(LISTED) == len(set(LISTED)), "an object is listed twice"
 
 
+def test_paths_of_the_api_page_are_current():
+    assert not set(LISTED) - set(ON_PAGE), "the page must list each object at its present path"
+
+
 def test_entries_of_a_page():
     page = """
 .. currentmodule:: symrelu
