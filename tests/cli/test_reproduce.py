@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from symrelu import cli
 from symrelu.experiments import real, signed
 from symrelu.experiments.cases import ReluGram
-from symrelu.experiments.registry import REGISTERED, register_experiment
 
 PNG = b"\x89PNG"
 
@@ -98,12 +97,6 @@ def test_what_quick_chooses_cannot_be_given_with_it(one_command):
     refused = one_command("--quick", "--seeds", 3, "--highest", 2).exception
     assert str(refused) == "--quick has its own choice of --highest, --seeds: give one or the other."
     assert one_command("--highest", 0).exit_code == 2
-
-
-def test_two_experiments_cannot_have_one_name():
-    with pytest.raises(ValueError, match=r"symrelu.experiments.real already has 'real'"):
-        register_experiment("real")(make_ranks)
-    assert REGISTERED["real"] is real.make_real
 
 
 def test_a_new_file_is_a_new_command(tmp_path):

@@ -1,11 +1,27 @@
 """Sizes that files declare are checked before memory is taken."""
 
 import gzip
+import struct
 import zipfile
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matrix_files import npy, npz, traced
+
+from symrelu.files import checks
+from symrelu.files.checks import (
+    DamagedFile,
+    WrongKind,
+    check_readable,
+    check_room,
+    check_rows,
+    damage_named,
+    in_units,
+)
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
 DENSE_MTX = b"%%MatrixMarket matrix array real general\n"
@@ -149,3 +165,72 @@ def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
     error, peak = traced(path)
     error.match(f"{name} must fit into memory, but its arrays need 80.0 MB, and only 50.0 MB are available")
     assert peak < 12 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (1_550_000, "1.6 MB"), (8 * 10**12, "8000.0 GB")],
+)
+def test_bytes_for_people(count, text):
+    assert in_units(count) == text
+
+
+@given(count=st.integers(0, 10**15))
+def test_units_are_right_to_a_digit(count):
+    number, unit = in_units(count).split()
+    size = float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+    assert abs(size - count) <= 0.05 * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("available", [None, 10**6])
+def test_room_is_what_is_available(monkeypatch, available):
+    monkeypatch.setattr(checks, "available_memory", lambda: available)
+    check_room(Path("a.npz"), 10**6)
+    if available is None:
+        check_room(Path("a.npz"), 10**20)
+    else:
+        with pytest.raises(MemoryError, match=r"a.npz must fit .* its arrays need 1.0 MB"):
+            check_room(Path("a.npz"), 10**6 + 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fits"), [(5000, 3, True), (3, 5000, True), (5001, 3, False), (3, 5001, False)]
+)
+def test_rows_without_entries_need_room_too(monkeypatch, rows, columns, fits):
+    monkeypatch.setattr(checks, "available_memory", lambda: 10**6)
+    if fits:
+        check_rows(Path("a.mtx"), rows, columns)
+    else:
+        with pytest.raises(MemoryError, match=f"fits of a {rows} x {columns} matrix"):
+            check_rows(Path("a.mtx"), rows, columns)
+
+
+@pytest.mark.parametrize(
+    "error", [zlib.error("bad\ndata"), KeyError("a"), EOFError(), struct.error("short")], ids=repr
+)
+def test_what_a_parser_says_becomes_one_error_with_the_name(error):
+    with (
+        pytest.raises(DamagedFile, match=r"^a.npz is not a readable npz file .*: \S") as caught,
+        damage_named("a.npz", "npz"),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [WrongKind("a"), DamagedFile("b"), MemoryError("c"), KeyboardInterrupt()], ids=repr
+)
+def test_errors_that_are_clear_pass_unchanged(error):
+    with pytest.raises(type(error)) as caught, damage_named("a.npz", "npz"):
+        raise error
+    assert caught.value is error
+
+
+def test_what_can_be_read(tmp_path):
+    (tmp_path / "file").touch()
+    check_readable(tmp_path / "file")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        check_readable(tmp_path)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        check_readable(tmp_path / "missing")
