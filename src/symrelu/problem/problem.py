@@ -26,7 +26,6 @@ from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
     as_array,
     check_choice,
-    check_hidden,
     check_items,
     check_mask,
     check_memory,
@@ -34,7 +33,6 @@ from symrelu.validation import (
     divided,
     exponent_of,
     hidden,
-    hidden_part,
     scaled,
     stored,
 )
@@ -342,45 +340,6 @@ class Problem:
     @cached_property
     def _packed(self) -> dict[str, Operator]:
         return {}
-
-
-def complete(M: Any) -> Problem:
-    """Return a Problem with all entries observed, for models that cannot handle unobserved ones.
-
-    Parameters
-    ----------
-    M : matrix, graph, table, tensor or Problem
-
-    Returns
-    -------
-    problem : Problem
-    """
-    problem = Problem.of(M)
-    if problem.unknown is not None:
-        raise ValueError(
-            "M must be fully observed for this model, got a Problem with a mask or an ignored diagonal. "
-            "Pass M.M to treat unobserved entries as zeros."
-        )
-    return problem
-
-
-def read_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
-    """Return M with zeros outside the mask, and the mask, both checked.
-
-    Parameters
-    ----------
-    M, mask
-        As for :meth:`Problem.of`. Entries that a Problem does not observe are skipped, even if they are masked.
-
-    Returns
-    -------
-    M : csr_array or ndarray of shape (n, n)
-    mask : csr_array or ndarray of bool of shape (n, n)
-    """
-    if isinstance(M, Problem):
-        return hidden_part(M.M, aligned_mask(mask, M.labels), M.unknown)
-    matrix, labels = as_similarity(M)
-    return check_hidden(matrix, aligned_mask(mask, labels))
 
 
 def given_diagonal(matrix: Any) -> np.ndarray:
