@@ -44,6 +44,11 @@ def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Co
     return decorate
 
 
+def flag_of(name: str) -> str:
+    """Return the flag by which a parameter is given on the command line."""
+    return f"--{name.replace('_', '-')}"
+
+
 def fit_options(values: Iterable[type] = VALUES) -> list[inspect.Parameter]:
     """Return the options for the fields of some values; behind the name of a solver, those of all solvers."""
     options = []
@@ -146,7 +151,7 @@ def _chosen_solver(name: str, options: Mapping[str, Any]) -> Any:
         owners = _owners()[option]
         if name not in owners:
             raise ValueError(
-                f"--{option.replace('_', '-')} is no option of the solver {name!r}. "
+                f"{flag_of(option)} is no option of the solver {name!r}. "
                 f"Leave it out, or pass --solver {' or '.join(owners)}."
             )
     return type(method)(**options)

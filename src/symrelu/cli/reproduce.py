@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from symrelu.cli.options import experiment_options, with_options
+from symrelu.cli.options import experiment_options, flag_of, with_options
 from symrelu.cli.screen import (
     INTERRUPTED_CODE,
     CellProgress,
@@ -52,7 +52,7 @@ def add_command(app: typer.Typer, name: str, make: MakeExperiment) -> None:
 def _refuse_with_quick(make: MakeExperiment, options: dict[str, Any]) -> None:
     parameters = inspect.signature(make).parameters
     given = [
-        f"--{name.replace('_', '-')}"
+        flag_of(name)
         for name, (_, option) in options_of(make).items()
         if option.chosen_by_quick and options[name] and options[name] != parameters[name].default
     ]

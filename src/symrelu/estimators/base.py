@@ -42,6 +42,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     solution_: Solution
     embedding_: np.ndarray
 
+    n_negative: int | str
     affinity: str = "precomputed"
     warm_start: bool = False
     n_init: int = 1
@@ -67,7 +68,6 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the similarity matrix that X is, or that is made of it, with what is unknown of it."""
         self._check_settings(self._settings())
         check_choice("affinity", self.affinity, self._affinities)
-        check_choice("diagonal", diagonal, ("fit", "ignore"))
         for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
             self.__dict__.pop(name, None)
         reject_text(X, "X")
@@ -184,6 +184,12 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
                 )
             if how.checkpoint is not None:
                 raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
+
+    def _n_negative_below(self, rank: int) -> int | str:
+        """Return ``n_negative``, lowered where needed so that one of ``rank`` columns stays positive."""
+        if isinstance(self.n_negative, str):
+            return self.n_negative  # "auto", which decompose resolves
+        return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
 
     def _decompose(self, X: Any, problem: Problem, rank: int, **settings: Any) -> None:
         """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit.

@@ -173,7 +173,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         problem = self._problem(X, mask, self.diagonal)
         check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items)")
         rank = self._rank(problem.n)
-        settings = self._settings() | {"n_negative": self._n_negative(rank)}
+        settings = self._settings() | {"n_negative": self._n_negative_below(rank)}
         self._decompose(X, problem, rank, **settings)
         return self
 
@@ -200,11 +200,6 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         if self.n_components is not None:
             return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
         return min(n, max(FEWEST_COLUMNS, min(self.n_clusters, MOST_COLUMNS)))
-
-    def _n_negative(self, rank: int) -> Any:
-        if isinstance(self.n_negative, str):
-            return self.n_negative  # decompose knows the word
-        return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
 
 
 def _is_square(matrix: Any) -> bool:

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.estimators.queries import QueriesMixin
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.models import SymmetricReLU
+from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.tables import flags_of
 from symrelu.graphs.tensors import from_torch, is_tensor
@@ -24,7 +24,7 @@ from symrelu.validation import check_choice, check_integer, check_rows
 
 
 @documented
-class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
+class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
     Parameters
@@ -179,12 +179,8 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_samples)
+        X, y, mask
             As for :meth:`fit`.
-        y : None
-            Ignored.
-        mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
-            True where a similarity is unknown.
 
         Returns
         -------
@@ -225,12 +221,10 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_new, n_samples)
+        X, mask
             As for :meth:`transform`.
         y : None
             Ignored.
-        mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
-            True where a similarity is unknown.
 
         Returns
         -------

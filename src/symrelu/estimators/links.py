@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.estimators.queries import QueriesMixin
 from symrelu.fit.settings import Limits, Run, Start, documented
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
+from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.memory import batches
 from symrelu.problem import Problem
@@ -23,7 +23,7 @@ from symrelu.validation import NothingObserved, check_integer, check_number
 
 
 @documented
-class LinkPredictor(QueriesMixin, DecompositionEstimator):
+class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
     The adjacency matrix B is divided by regularised degrees,
@@ -198,7 +198,7 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
                 "are zero: there is nothing to learn from."
             ) from error
         rank = min(rank, links.n)
-        settings["n_negative"] = _at_most(settings["n_negative"], rank - 1)
+        settings["n_negative"] = self._n_negative_below(rank)
         B = links.scaled
         root_degrees = _root_degrees(B, tau)
         # Before the fit, so that callbacks can ask the estimator at each step.
@@ -334,11 +334,6 @@ def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:
         relative_error=op.relative_error(losses.loss),
         objective=math.ldexp(losses.latent_loss, 4 * k) + alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
     )
-
-
-def _at_most(n_negative: Any, most: int) -> Any:
-    """Return how many columns are negative, in a factor that may be too narrow for all of them."""
-    return n_negative if isinstance(n_negative, str) else min(check_integer("n_negative", n_negative, 0), most)
 
 
 def _root_degrees(B: Any, tau: float) -> np.ndarray:

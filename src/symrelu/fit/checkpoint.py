@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 
 import symrelu
 from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
-from symrelu.fitted.archive import history_of
+from symrelu.fitted.archive import HISTORY_ENTRIES, history_entries, history_of
 from symrelu.fitted.history import History
 from symrelu.solvers.base import Solver, State
 from symrelu.validation import check_number
@@ -184,7 +184,7 @@ class CheckpointFile:
         }
         arrays: dict[str, Any] = {f"state_{name}": array for name, array in state.items()}
         arrays |= {f"best_{name}": array for name, array in best.items()}
-        arrays |= {f"history_{name}": column for name, column in snapshot.history.as_dict().items()}
+        arrays |= history_entries(snapshot.history)
         arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
         try:
             with write_atomically(self.path, self.prefix) as file:
@@ -323,9 +323,10 @@ def _check_identity(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def _snapshot(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
-    columns = {f"history_{field.name}" for field in fields(History)}
     states = {name for name in arrays if name.startswith(("state_", "best_"))}
-    check_names("it", arrays, {"checkpoint", "signature", "recent_objectives", *columns}, optional=states)
+    check_names(
+        "it", arrays, {"checkpoint", "signature", "recent_objectives", *HISTORY_ENTRIES}, optional=states
+    )
     recent = arrays["recent_objectives"]
     if recent.ndim != 1 or recent.dtype != np.float64 or not np.isfinite(recent).all():
         raise ValueError("its recent objectives are not a list of numbers")

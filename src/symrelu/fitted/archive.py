@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
 
+# The history is stored one entry per column: entry -> column.
+HISTORY_ENTRIES = {f"history_{field.name}": field.name for field in fields(History)}
+
 
 def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
     """Return what a file of a solution holds, by name.
@@ -50,7 +53,7 @@ def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
         "relu": solution.model.relu,
     }
     arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
-    arrays |= {f"history_{name}": column for name, column in solution.history.as_dict().items()}
+    arrays |= history_entries(solution.history)
     return arrays | ({"V": solution.model.V} if hasattr(solution.model, "V") else {})
 
 
@@ -84,8 +87,7 @@ def _parts_of(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if version != FORMAT_VERSION:
         raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
     check_names("its header", numbers, set(_CHECKS))
-    columns = {f"history_{field.name}" for field in fields(History)}
-    check_names("it", arrays, {"solution", "U", "signature", *columns}, optional=("V",))
+    check_names("it", arrays, {"solution", "U", "signature", *HISTORY_ENTRIES}, optional=("V",))
     header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
     of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
     model = _model(arrays, **of_model)
@@ -128,6 +130,20 @@ def _floats(name: str, array: np.ndarray) -> np.ndarray:
     return array.astype(dtype, copy=False)
 
 
+def history_entries(history: History) -> dict[str, np.ndarray]:
+    """Return a history as entries of an archive, which :func:`history_of` reads.
+
+    Parameters
+    ----------
+    history : History
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+    """
+    return {entry: getattr(history, name) for entry, name in HISTORY_ENTRIES.items()}
+
+
 def history_of(arrays: Mapping[str, np.ndarray]) -> History:
     """Return the history of an archive, whose columns are called ``history_...``, or raise a sentence.
 
@@ -139,7 +155,7 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> History:
     -------
     history : History
     """
-    columns = {field.name: arrays[f"history_{field.name}"] for field in fields(History)}
+    columns = {name: arrays[entry] for entry, name in HISTORY_ENTRIES.items()}
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
         raise ValueError("its history is not a table: the columns must have one length")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +16,6 @@ from symrelu.kernels.threads import single_threaded_blas
 from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 NOBODY = -1  # stands in place of an item where there are fewer than k
 
@@ -338,12 +335,6 @@ def _check_floats(name: str, array: Any) -> None:
         raise TypeError(
             f"{name} must be an array of floats, got {getattr(array, 'dtype', type(array).__name__)}."
         )
-
-
-def answered_by_the_model(method: Method) -> Method:
-    """Give a method that passes a question on to a :class:`FittedModel` the docstring of its answer."""
-    method.__doc__ = getattr(FittedModel, method.__name__).__doc__
-    return method
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:

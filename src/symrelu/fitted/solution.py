@@ -12,13 +12,14 @@ import numpy as np
 from symrelu.files import write_atomically
 from symrelu.fitted.archive import arrays_of, read_solution
 from symrelu.fitted.history import History, Status
-from symrelu.fitted.models import FittedModel, OneFactor, answered_by_the_model
+from symrelu.fitted.models import FittedModel, OneFactor
+from symrelu.fitted.queries import ModelQueriesMixin
 
 _OF_SOME_MODELS = ("transform", "score", "canonicalize", "V")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
+class Solution(ModelQueriesMixin):
     """How a fit went, and the model that came out of it.
 
     Attributes
@@ -153,17 +154,9 @@ class Solution:
         """Weight of the zeros of M; 1 in a model that has none."""
         return getattr(self.model, "zero_weight", 1.0)
 
-    @answered_by_the_model
-    def score_pairs(self, i: Any, j: Any) -> np.ndarray:
-        return self.model.score_pairs(i, j)
-
-    @answered_by_the_model
-    def reconstruct(self, rows: Any) -> np.ndarray:
-        return self.model.reconstruct(rows)
-
-    @answered_by_the_model
-    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.model.top_k(nodes, k, exclude=exclude)
+    @property
+    def _model(self) -> FittedModel:
+        return self.model
 
     if TYPE_CHECKING:  # what only some models have
 

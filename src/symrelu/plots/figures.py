@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from os import PathLike
 from typing import Any
 
@@ -23,23 +24,23 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
 
 def shown_axes(**settings: Any) -> Any:
     """Return axes in a new figure of pyplot, which notebooks and ``pyplot.show`` show by themselves."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
+    pyplot = _matplotlib("pyplot")
     return pyplot.figure(layout="constrained", **settings).add_subplot()
 
 
 def new_figure(**settings: Any) -> Any:
     """Return a matplotlib figure that needs no window and no global state."""
+    figure = _matplotlib("figure").Figure(layout="constrained", **settings)
+    _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    return figure
+
+
+def _matplotlib(module: str) -> Any:
+    """Import a module of matplotlib, or raise an error that names the extra to install."""
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        return import_module(f"matplotlib.{module}")
     except ImportError as error:
         raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
-    figure = Figure(layout="constrained", **settings)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def plain_ticks(axis: Any) -> None:
