@@ -238,17 +238,18 @@ def test_a_docstring_is_completed():
         rank : int
             Number of columns of U, from 1 to n.
         tol : float, default=1e-6
-            Stop when relative_error <= tol. 0 switches this test off, as those of gtol and ftol. Lower than elsewhere.
+            Stop when relative_error <= tol. 0 disables this test; the same holds for gtol and ftol. Lower than
+            elsewhere.
         max_time : float, optional
-            Seconds the steps may take. Compiling is not counted.
+            Time limit for the steps in seconds. Compilation is not counted.
         alpha : float
             Literal.
         gtol : float, default=0.0
             Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.
         init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, rank), default="random"
-            Starting factor. "imputed" takes the leading eigenvectors of M with a negative number in place of its zeros,
-            "spectral" those of M (at a rank of n / 2 or more, where U is as large as M, by a dense eigendecomposition);
-            "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1).
+            Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a negative number,
+            "spectral" those of M itself (both by a dense eigendecomposition if the rank is n / 2 or more); "random" is
+            normally distributed and scaled to M, "uniform" the same from numbers in [0, 1).
         **others
             The rest.
 
@@ -276,7 +277,7 @@ def test_a_class_without_a_section_of_parameters_gets_one():
         "Parameters",
         "----------",
         "alpha : float, default=0.25",
-        "    Tikhonov weight (the paper's lambda).",
+        "    Weight of the Tikhonov penalty on U (the paper's lambda).",
         "",
         "Examples",
     ]
