@@ -58,6 +58,7 @@ _HOMES = {
     "SymReLU": "symrelu.estimators",
     "SymReLUClustering": "symrelu.estimators",
 }
+# Subpackages and modules that are attributes after `import symrelu`, also imported on first use.
 _PACKAGES = (
     "baselines",
     "datasets",

@@ -54,4 +54,4 @@ def install() -> None:
     for old, paths in MOVED.items():
         module = _MovedModule(f"symrelu.{old}", paths)
         sys.modules[module.__name__] = module
-        setattr(package, old, module)
+        setattr(package, old, module)  # import does not, if it finds the module in sys.modules

@@ -297,7 +297,7 @@ def found():
             r"n_negative must be an integer from 0 to 39 \(n - 1\) or 'auto', got -1",
         ),
         ({"n_negative": "some"}, ValueError, "n_negative must be 'auto' or an integer, got 'some'"),
-        ({"n_negative": [3, 4]}, ValueError, r"ranks must have one above n_negative, got ranks \[2, 3\]"),
+        ({"n_negative": [3, 4]}, ValueError, r"ranks must have one larger than n_negative, got ranks \[2, 3\]"),
         ({"alpha": [0, -1]}, ValueError, "alpha must be a finite number >= 0, got -1"),
         ({"zero_weight": [1, 0]}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"n_repeats": 1}, ValueError, "n_repeats must be an integer of at least 2 .one score has no"),
@@ -316,7 +316,7 @@ def found():
         (
             {"init": np.ones((40, 2))},
             TypeError,
-            "init must be the name of a start, got ndarray: a factor may know",
+            "init must be the name of a start, got ndarray: a factor may reveal",
         ),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"tol": -1}, ValueError, "tol must be a finite number >= 0, got -1"),

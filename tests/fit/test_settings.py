@@ -329,7 +329,7 @@ def superfluous(tol=1e-4):
             "The docstring of undescribed leaves 'M' to symrelu.fit.settings, which does not describe it",
         ),
         (unknown, "The docstring of unknown leaves 'colour' to symrelu.fit.settings"),
-        (superfluous, "The docstring of superfluous describes 'size', which is no parameter"),
+        (superfluous, "The docstring of superfluous describes 'size', which is not a parameter"),
     ],
 )
 def test_what_nobody_describes_is_refused(thing, message):
@@ -452,10 +452,10 @@ def test_a_new_solver_brings_its_options(monkeypatch):
     assert result.exit_code == 0, result.output
     assert received["solver"] == Newton(damping=0.25, memory=2)
     options = {parameter.name: parameter.annotation.__metadata__[0].help for parameter in fit_options()}
-    assert options["damping"] == "(newton only) Part of a step that is taken. By default 0.5."
+    assert options["damping"] == "(newton only) Part of a step that is taken. Default: 0.5."
     assert options["memory"].startswith("(lbfgs and newton only) How many past steps are kept")
     _, result = run_command("out", "-r", 3, "--solver", "palm", "--damping", 0.25)
-    assert "--damping is no option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
+    assert "--damping is not an option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
         result.exception
     )
 

@@ -67,24 +67,24 @@ def demo(
     table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}")
     table.add_column("model of M")
     table.add_column("relative error", justify="right")
-    table.add_column("of the pairs held out", justify="right")
+    table.add_column("error on held-out pairs", justify="right")
     for row in result.rows:
         table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
     console.print(table)
     ratio = metrics.parameters_per_pair(result.M, RANK)
     console.print(
-        f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
-        "the last column is the error on a tenth of the pairs, hidden from a second fit (zeros to the "
-        "eigendecomposition, which knows no unknown entries). All are judged by max(0, X). The negative column "
-        "lets the fit go through every pair, which is interpolation; shrunk by alpha it predicts better."
+        f"U has {ratio:.1f} parameters for each positive pair, so a close fit alone proves little. The last "
+        "column is the error on a tenth of the pairs, held out from a second fit (the eigendecomposition does "
+        "not support unobserved entries and sees them as zeros). All errors are those of max(0, X). With the "
+        "negative column the fit interpolates every pair; with the penalty alpha it predicts better."
     )
     draw_demo(result, output)
-    console.print(message_text("Picture:", str(output)))
+    console.print(message_text("Figure:", str(output)))
 
 
 def fits() -> int:
     """Return the number of fits that :func:`run_demo` makes."""
-    return 2 * len(MODELS)
+    return 2 * len(MODELS)  # the eigendecomposition has no callback
 
 
 def run_demo(callback: Callback | None = None) -> Demo:

@@ -24,7 +24,7 @@ from symrelu.fit.holdout import fit_without
 def fit(
     file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
-    plot: Annotated[Path | None, typer.Option(help="PNG file for the convergence curve.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
     held_out: Annotated[
         float | None,
@@ -35,6 +35,7 @@ def fit(
     """Decompose the matrix in FILE and save the Solution. Ctrl-C saves the best factor so far."""
     _check_paths(file, mask, output, plot, options["checkpoint"])
     settings = chosen_settings(options)
+    # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     unknown = None if mask is None else _as_mask(read_matrix(mask))
     problem = Problem.of(read_matrix(file), unknown, settings["diagonal"])
@@ -50,7 +51,7 @@ def fit(
         _draw_convergence(solution, file.name, plot)
     interrupted, held_out_error = solution.status is Status.INTERRUPTED, _NOT_MEASURED
     if hidden is not None and not interrupted:
-        with fit_progress(f"{file.name}, pairs hidden", max_iter) as callback:
+        with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
             held_out_error, interrupted = _measure_held_out(problem, hidden, settings, callback)
     numbers_per_pair = problem.parameters_per_pair(solution.rank)
     console.print(_summary(solution, numbers_per_pair, held_out_error, output, plot))
@@ -68,7 +69,8 @@ def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
         hidden = sparse.csr_array(hidden > sparse.csr_array(problem.mask))
     if hidden.nnz == 0:
         raise ValueError(
-            f"--held-out must hide at least one pair, but {fraction:g} of {problem.n} items hides none."
+            f"--held-out must hide at least one pair, but {fraction:g} of {problem.n} items hides none. "
+            "Pass a larger fraction."
         )
     return hidden
 
@@ -130,16 +132,16 @@ def _summary(
     n_negative = solution.n_negative
     negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
     table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}")
-    table.add_row("numbers per pair", f"{numbers_per_pair:.3g}")
+    table.add_row("parameters per pair", f"{numbers_per_pair:.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
     if n_negative or held_out_error != _NOT_MEASURED:
-        table.add_row("error on hidden pairs", held_out_error)
+        table.add_row("error on held-out pairs", held_out_error)
     table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)
-    table.add_row("what to do", solution.status.advice)
+    table.add_row("advice", solution.status.advice)
     table.add_row("solution", Text(printable(str(output))))
     if plot is not None:
-        table.add_row("picture", Text(printable(str(plot))))
+        table.add_row("figure", Text(printable(str(plot))))
     return table

@@ -89,7 +89,7 @@ def experiment_options(make: MakeExperiment) -> list[inspect.Parameter]:
 def _option(name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = ()) -> inspect.Parameter:
     typed, *others = (one for one in get_args(kind) or (kind,) if one is not NoneType)
     mixed: dict[str, Any] = {}
-    if others:
+    if others:  # Typer does not support unions of types
         names = "|".join(one.__name__ for one in (typed, *others))
         typed, mixed = str, {"parser": _number_or_word, "metavar": f"<{names}>"}
     return inspect.Parameter(
@@ -137,8 +137,8 @@ def _defaults(option: str, names: list[str]) -> str:
     for name in names:
         owners.setdefault(getattr(SOLVERS[name](), option), []).append(name)
     if len(owners) == 1:
-        return f"By default {next(iter(owners))}."
-    return "By default " + ", ".join(f"{value} ({_join_names(which)})" for value, which in owners.items()) + "."
+        return f"Default: {next(iter(owners))}."
+    return "Default: " + ", ".join(f"{value} ({_join_names(which)})" for value, which in owners.items()) + "."
 
 
 def _join_names(names: list[str]) -> str:
@@ -152,7 +152,7 @@ def _chosen_solver(name: str, options: Mapping[str, Any]) -> Any:
         owners = _solvers_by_option()[option]
         if name not in owners:
             raise ValueError(
-                f"{flag_of(option)} is no option of the solver {name!r}. "
+                f"{flag_of(option)} is not an option of the solver {name!r}. "
                 f"Leave it out, or pass --solver {' or '.join(owners)}."
             )
     return type(method)(**options)

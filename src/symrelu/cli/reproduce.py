@@ -57,7 +57,7 @@ def _refuse_with_quick(make: MakeExperiment, options: dict[str, Any]) -> None:
         if option.chosen_by_quick and options[name] and options[name] != parameters[name].default
     ]
     if given:
-        raise ValueError(f"--quick has its own choice of {', '.join(given)}: give one or the other.")
+        raise ValueError(f"--quick sets {', '.join(given)} itself: pass one or the other.")
 
 
 def _folder(name: str, quick: bool) -> Path:
@@ -68,12 +68,13 @@ def _folder(name: str, quick: bool) -> Path:
 def _reproduce(experiment: Experiment, output: Path, jobs: int) -> None:
     """Run an experiment with a progress bar, print its first table and the path of the page."""
     check_plots()
+    # The page shows the command, so that the run can be repeated.
     command = shlex.join(["symrelu", *sys.argv[1:]])
     with CellProgress() as monitor:
         try:
             tables, written = reproduce(experiment, output, jobs=jobs, monitor=monitor, command=command)
         except KeyboardInterrupt:
-            errors.print("Interrupted. What had ended is stored: the same command goes on from there.")
+            errors.print("Interrupted. Completed fits are stored: run the same command again to resume.")
             raise typer.Exit(INTERRUPTED_CODE) from None
     print_table(tables[0])
     console.print(message_text(f"{monitor.summary()} Page:", str(written[0])), soft_wrap=True)

@@ -83,7 +83,7 @@ class CellProgress(Monitor):
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left {task.fields[left]}"),
+            TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
         )
         # Progress goes to stderr; stdout holds only the results.
@@ -109,7 +109,7 @@ class CellProgress(Monitor):
 
     def refused(self, refused: Refused) -> None:
         what = f"{refused.path}: {refused.reason}."
-        errors.print(message_text("Computed anew:", what, style="yellow"), soft_wrap=True)
+        errors.print(message_text("Computed again:", what, style="yellow"), soft_wrap=True)
 
     def advance(self, cost: float) -> None:
         self.spent += cost
@@ -124,7 +124,7 @@ class CellProgress(Monitor):
                 self.task, completed=self.spent, cells=self._count(), left=str(left), description=self.last
             )
         else:
-            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, left {left}")
+            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, {left} left")
 
     def ended(self, cell: Cell, result: CellResult | Failure) -> None:
         what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"

@@ -57,7 +57,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.affinity == "precomputed"
-        tags.input_tags.pairwise = precomputed
+        tags.input_tags.pairwise = precomputed  # cross-validation then splits rows and columns together
         tags.input_tags.positive_only = precomputed
         tags.input_tags.sparse = True
         return tags
@@ -151,8 +151,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(
-                f"X must hold numbers, but {error}. Convert it first, or leave it out; for a list of edges "
-                "with names, pass symrelu.graphs.from_edges(X)."
+                f"X must hold numbers, but {error}. Convert such columns or leave them out; for a list of "
+                "edges with names, pass symrelu.graphs.from_edges(X)."
             ) from error
 
     def _check_square(self, shape: tuple[int, ...], matrix: Any = 0.0) -> None:
@@ -182,10 +182,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         if check_integer("n_init", self.n_init, 1) > 1:
             if not isinstance(settings["init"], str):
                 raise ValueError(
-                    "n_init > 1 needs starts that differ: pass the name of one as init, not an array."
+                    "n_init > 1 requires different starts: pass the name of a start as init, not an array."
                 )
             if how.checkpoint is not None:
-                raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
+                raise ValueError("A checkpoint belongs to one fit: pass n_init=1, or no checkpoint.")
 
     def _n_negative_below(self, rank: int) -> int | str:
         """Return ``n_negative``, lowered where needed so that one of ``rank`` columns stays positive."""
@@ -223,12 +223,12 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the factor of the last fit as the start of this one."""
         if self.solution_.status is Status.VANISHED:
             raise ValueError(
-                "warm_start=True cannot go on from a factor that became zero. Set warm_start=False."
+                "warm_start=True cannot continue from a factor that became zero. Set warm_start=False."
             )
         if self.embedding_.shape != (n, rank):
             raise ValueError(
-                f"warm_start=True goes on from the last factor, of shape {self.embedding_.shape}, but this fit "
-                f"needs {(n, rank)}. Set warm_start=False, or fit a clone."
+                f"warm_start=True continues from the last factor, of shape {self.embedding_.shape}, but this "
+                f"fit needs {(n, rank)}. Set warm_start=False, or fit a clone."
             )
         return self.embedding_
 
@@ -258,6 +258,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the fit with the lowest objective."""
         del problem  # which the override in LinkPredictor needs
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
+        # A stop requested by the user is reported, even if an earlier fit was better.
         return replace(best, status=last) if last in _STOPPED_BY_USER else best
 
     def _has_callbacks(self) -> bool:

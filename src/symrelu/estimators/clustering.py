@@ -63,7 +63,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     reconstruction_err_ : float
         ||M - max(0, X)||_F over the observed entries.
     relative_error_ : float
-        The same divided by ||M||_F.
+        reconstruction_err_ divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool
@@ -183,7 +183,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
             return super()._similarities(X)
         if is_edge_table(X):
             return self._read_similarities(X)
-        if hasattr(X, "columns"):
+        if hasattr(X, "columns"):  # reading a table that is not square would raise: it holds samples
             return self._read_similarities(X) if _is_square(X) else None
         labelled = self._read_similarities(X)
         return labelled if _is_square(labelled.matrix) else None

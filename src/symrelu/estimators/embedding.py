@@ -60,7 +60,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     reconstruction_err_ : float
         ||M - max(0, X)||_F.
     relative_error_ : float
-        The same divided by ||M||_F.
+        reconstruction_err_ divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool
@@ -209,6 +209,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         M_new, unknown, same = self._new_rows(X, mask)
         embedding = self._model.transform_checked(M_new, unknown)
+        # The exact rows; those computed above agree with them only up to the convergence error of the fit.
         embedding[same >= 0] = self.embedding_[same[same >= 0]]
         return embedding
 
@@ -254,9 +255,9 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not isinstance(self.n_components, str):
             return check_integer("n_components", self.n_components, 1, problem.n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
-        if self.warm_start and hasattr(self, "embedding_"):
+        if self.warm_start and hasattr(self, "embedding_"):  # the rank of the factor to continue from
             return self._n_features_out
-        # A fit that resumes must keep its rank, whatever a second selection would choose.
+        # A fit that resumes must keep its rank, even if a second selection would choose another.
         saved = saved_rank(as_checkpoint(self.checkpoint))
         if saved is not None:
             return saved
@@ -291,7 +292,9 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             M_new, unknown = check_rows(matrix, len(self.embedding_), aligned_mask(mask, None), name="X")
             return M_new, unknown, np.full(M_new.shape[0], -1)
         if mask is not None:
-            raise ValueError("mask is of similarities: it needs affinity='precomputed'.")
+            raise ValueError(
+                "mask marks similarities: it requires affinity='precomputed', got samples. Leave it out."
+            )
         M_new, same = self._graph.rows(matrix)
         unknown = None
         if self.diagonal == "ignore":

@@ -80,7 +80,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     reconstruction_err_ : float
         ||N - max(0, X)||_F over the pairs that are not masked.
     relative_error_ : float
-        The same divided by ||N||_F.
+        reconstruction_err_ divided by ||N||_F.
     n_iter_ : int
         Number of steps of the longest fit.
     converged_ : bool
@@ -204,6 +204,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         root_degrees = _root_degrees(B, tau)
         # Set before the fit, so that callbacks can query the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
+        # A Problem scales B by 4^-exponent, and thus the roots of its degrees by 2^-exponent.
         self.root_degrees_ = np.ldexp(root_degrees, links.exponent).astype(links.dtype)
         self._decompose(X, links.divided(root_degrees), rank, diagonal="ignore", **settings)
         return self
@@ -276,7 +277,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         for batch in batches(n - 1, 5 * n * left.dtype.itemsize):
             first = batch.start
             block = left[batch] @ right[first:].T
-            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf
+            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf  # only pairs i < j
             if excluded is not None:
                 block[excluded[batch, first:].nonzero()] = -np.inf
             # Pairs are visited in the order of their indices, so a score equal to the k-th best loses the tie.
@@ -301,11 +302,11 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     def _model(self) -> SymmetricReLU:
         check_is_fitted(self, "embedding_")
         embedding, roots = self.embedding_, self.root_degrees_
-        held = getattr(self, "_cached_model", None)
-        if held is None or held.embedding is not embedding or held.roots is not roots:
+        cached = getattr(self, "_cached_model", None)
+        if cached is None or cached.embedding is not embedding or cached.roots is not roots:
             model = SymmetricReLU(embedding * roots[:, None], self.signature_)
-            held = self._cached_model = _CachedModel(embedding, roots, model)
-        return held.model
+            cached = self._cached_model = _CachedModel(embedding, roots, model)
+        return cached.model
 
 
 class _CachedModel(NamedTuple):
@@ -318,6 +319,7 @@ class _CachedModel(NamedTuple):
 
 def _mean_solution(fits: list[Solution], problem: Problem, backend: str) -> Solution:
     """Return the mean X of several fits as one solution."""
+    # X is quadratic in U, so the square root makes it a mean.
     U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
     signature = np.concatenate([fit.signature for fit in fits])
     order = np.argsort(-signature, kind="stable")  # the negative columns are the last

@@ -51,7 +51,7 @@ def warn_of_end(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
     text = (
         f"{estimator!r} stopped before convergence: {solution.status.value}. "
         f"{solution.status.advice}{_unbounded_hint(solution)} "
-        "relative_error_ and history_ tell how far it came."
+        "relative_error_ and history_ show how far it got."
     )
     warn_once_in_a_search(
         estimator, text, ConvergenceWarning, cause=solution.status.name, stacklevel=stacklevel + 1
@@ -79,7 +79,7 @@ def warn_once_in_a_search(
         if key in _shown:
             return
         _shown.add(key)
-        text += " Other fits of a search may give the same warning: it is shown once."
+        text += " Other fits of a search may give the same warning, which is shown only once."
     warnings.warn(text, category, stacklevel=stacklevel + 1)
 
 
@@ -87,8 +87,8 @@ def _unbounded_hint(solution: Solution) -> str:
     if solution.alpha > 0 or (solution.diagonal == "fit" and (solution.signature > 0).all()):
         return ""
     return (
-        " With negative columns or an ignored diagonal the loss need not have a minimum, and steps go on for "
-        "ever; a small alpha > 0 gives it one."
+        " With negative columns or an ignored diagonal the loss may have no minimum, so that no fit converges; "
+        "a small alpha > 0 ensures that it has one."
     )
 
 
@@ -98,6 +98,7 @@ def _filters_want_each(text: str, category: type[Warning]) -> bool:
     current = getattr(warnings, "_get_filters", lambda: warnings.filters)()
     for action, message, kind, module, line in current:
         matches = message is None or message.match(text)
+        # Filters for one module or line are skipped, since the module that the warning points to is not known.
         if matches and issubclass(category, kind) and module is None and line == 0:
             return action in ("always", "all", "error", "ignore")
     return False

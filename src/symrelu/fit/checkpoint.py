@@ -34,6 +34,7 @@ FORMAT_VERSION = 1
 # Parts of an identity that are hashes: an error message names them but cannot show them.
 HASHED = ("matrix", "mask", "starting factor")
 
+# The exact keys of the header: a file with other keys is rejected.
 _HEADER = {
     "format",
     "version",
@@ -105,7 +106,7 @@ class Snapshot:
     """Everything a loop needs to resume, on the host."""
 
     state: Mapping[str, Any]  # the fields of the solver's state
-    best: Mapping[str, Any]  # the fields of :class:`~symrelu.solvers.base.State`
+    best: Mapping[str, Any]  # the fields that the states of all solvers have
     signature: np.ndarray
     history: History
     recent_objectives: np.ndarray
@@ -115,7 +116,7 @@ class Snapshot:
 
 
 class CheckpointFile:
-    """The file of one fit.
+    """The checkpoint file of one fit.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class CheckpointFile:
         self.every = checkpoint.every
         self.identity = identity
         self.written = time.monotonic()
-        self.failed = False
+        self.failed = False  # whether the user was warned already
 
     def read(self) -> Snapshot | None:
         """Return the saved snapshot, or None if there is no file; raise if the file is not of this fit."""
@@ -152,15 +153,16 @@ class CheckpointFile:
         """Turn any error in the content into a ValueError that names the file and says what to do."""
         try:
             yield
+        # Anything that damaged or foreign content can raise while it is interpreted.
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
             advice = (
-                "Delete the file to start anew, or name another one."
+                "Delete the file to start again, or pass another file."
                 if _is_checkpoint(self.path)
-                else "Name another file. If this one was a checkpoint, delete it to start anew."
+                else "Pass another file. If this one was a checkpoint, delete it to start again."
             )
             raise ValueError(
-                f"The fit cannot go on from the checkpoint {self.path}: {reason}. {advice}"
+                f"The fit cannot resume from the checkpoint {self.path}: {reason}. {advice}"
             ) from error
 
     def is_due(self) -> bool:
@@ -169,7 +171,7 @@ class CheckpointFile:
 
     def write(self, snapshot: Snapshot) -> None:
         """Replace the previous snapshot. If that fails, warn once and keep the previous one."""
-        self.written = time.monotonic()
+        self.written = time.monotonic()  # before the attempt: a full disk is not tried again at every step
         state, numbers = _arrays_and_numbers(snapshot.state)
         best, best_numbers = _arrays_and_numbers(snapshot.best)
         header = {
@@ -195,8 +197,8 @@ class CheckpointFile:
                 self.failed = True
                 reason = str(error).rstrip(".") or type(error).__name__
                 _warn_without_raising(
-                    f"The checkpoint {self.path} could not be written: {reason}. The fit goes on; the last one "
-                    "that was written is kept."
+                    f"The checkpoint {self.path} could not be written: {reason}. The fit continues; the "
+                    "previous checkpoint is kept."
                 )
 
 
@@ -220,7 +222,7 @@ def check_solver(solver: Solver) -> None:
     """
     if " object at 0x" in repr(solver):
         raise ValueError(
-            f"A checkpoint needs a solver whose repr tells its settings, got {solver!r}. Make it a dataclass."
+            f"A checkpoint needs a solver whose repr shows its settings, got {solver!r}. Make it a dataclass."
         )
     state_class(solver)
 
@@ -256,7 +258,7 @@ def kind_of(value: Any) -> str:
     -------
     kind : {"bool", "int", "float", ""}
     """
-    if isinstance(value, (bool, np.bool_)):  # before int, of which bool is a subclass
+    if isinstance(value, (bool, np.bool_)):  # before int, since bool is a subclass of it
         return "bool"
     if isinstance(value, (int, np.integer)):
         return "int"
@@ -291,7 +293,7 @@ def _checked_header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         raise ValueError(f"its version is {header.get('version')!r}, this release reads {FORMAT_VERSION}")
     check_names("its header", header, _HEADER)
     if not isinstance(header["identity"], dict):
-        raise ValueError("it does not say of which fit it is")
+        raise ValueError("it does not say which fit wrote it")
     return header
 
 
@@ -307,8 +309,8 @@ def _check_version(written_by: Any) -> None:
     """Raise unless the same minor version wrote a checkpoint: another one may iterate differently."""
     if not isinstance(written_by, str) or _minor(written_by) != _minor(symrelu.__version__):
         raise ValueError(
-            f"it was written by symrelu {written_by}, and this is symrelu {symrelu.__version__}: a fit can go "
-            "on only in the minor version in which it began"
+            f"it was written by symrelu {written_by}, and this is symrelu {symrelu.__version__}: a fit "
+            "can resume only with the minor version that started it"
         )
 
 
@@ -356,15 +358,16 @@ def _fields_of(owner: str, header: dict[str, Any], arrays: dict[str, np.ndarray]
 def _signature(identity: dict[str, Any], signature: np.ndarray) -> np.ndarray:
     if signature.shape != (identity["rank"],) or not np.isin(signature, (-1, 1)).all():
         raise ValueError("its signature is not a sign for each column")
+    # "auto" was resolved by the fit that wrote the file, so any number is valid.
     if identity["n_negative"] not in ("auto", int(np.sum(signature < 0))):
-        raise ValueError("its signature has another number of negative columns")
+        raise ValueError("its signature has a different number of negative columns")
     return signature
 
 
 def _history(arrays: dict[str, np.ndarray]) -> History:
     history = history_of(arrays)
     if len(history) == 0 or not np.array_equal(history.iteration, np.arange(len(history))):
-        raise ValueError("its history does not have a line for each step")
+        raise ValueError("its history does not have a row for each step")
     return history
 
 

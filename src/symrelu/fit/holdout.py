@@ -156,6 +156,7 @@ def _weighted_square_sum(values: np.ndarray, split: Split) -> float:
 
 
 def _auc(X: np.ndarray, split: Split) -> float:
+    # Without weights: the AUC does not depend on how many pairs of either class were sampled.
     return float(roc_auc_score(split.truth > 0, X))
 
 

@@ -118,7 +118,7 @@ def run(
     observers : sequence of Observer
         Notified of the start, of each step and of the end, in this order.
     exponent : int
-        The power of 4 by which M was divided. Everything that is returned is in the units of M again.
+        M was divided by 4^exponent. Records and the outcome are in the units of M again.
     resume_from : LoopState, optional
         State of an earlier run from which this one resumes; U0 is then not used.
 
@@ -127,7 +127,7 @@ def run(
     outcome : Outcome
     """
     check_solver_offered(type(op), solver)
-    op.warm_up()
+    op.warm_up()  # compile before the clock starts
     fit = Fit(op, limits, exponent)
     try:
         if resume_from is None:
@@ -139,10 +139,10 @@ def run(
             observer.begin(fit)
         while fit.status is None:
             fit.advance(partial(solver.step, op, fit.now.state))
-            if fit.moved:
+            if fit.moved:  # observers never see a step that led to non-finite numbers
                 fit.notify(observers)
     except KeyboardInterrupt:
-        if not fit.started:
+        if not fit.started:  # there is no factor to return yet
             raise
         fit.status = Status.INTERRUPTED
     except BaseException:  # from a callback, for example: the checkpoint is still written
@@ -212,9 +212,8 @@ class Fit:
     def advance(self, move: Callable[[], State]) -> None:
         """Make one timed step (or the initialisation), record it and test whether to stop."""
         start = time.perf_counter()
-        with np.errstate(
-            over="ignore", invalid="ignore", divide="ignore"
-        ):  # non-finite results are handled below
+        # No warnings: a state that is not finite ends the fit below.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             state = move()
         seconds = time.perf_counter() - start
         # The gradient can overflow before the objective does, and no further step could be made from it.
@@ -258,7 +257,7 @@ class Fit:
     def progress(self) -> FitProgress:
         """Return what a callback receives."""
         k = self.exponent
-        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)
+        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)  # a copy: a callback cannot change the fit
         return FitProgress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
 
     def outcome(self) -> Outcome:
@@ -284,6 +283,7 @@ class Fit:
         return self._evaluations_elsewhere + self.op.evaluations
 
     def _record(self, state: State, iteration: int, seconds: float) -> Record:
+        # M is scaled by 4^k and U by 2^k, so the loss scales as M^2 and its gradient as M^2 / U.
         k = self.exponent
         return Record(
             iteration=iteration,

@@ -86,7 +86,7 @@ class narrated:  # lower case, since it is used like a function: with narrated(v
                 if cls._handler is not None:
                     logger.addHandler(cls._handler)  # does nothing if it was added before
                 if not logger.isEnabledFor(logging.INFO):
-                    logger.setLevel(logging.INFO)  # verbose > 0 asks for the lines, whatever the level was
+                    logger.setLevel(logging.INFO)  # verbose > 0 overrides a higher level
         return Narrator(self.verbose)
 
     def __exit__(self, *_: object) -> None:

@@ -66,7 +66,9 @@ class RankSelection:
         try:
             pandas = import_module("pandas")  # optional, and slow to import
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas. The same is in table.") from error
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas. The attribute table holds the same data."
+            ) from error
         rows = []
         for row in self.table:
             scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}

@@ -42,17 +42,18 @@ class CheckpointWriter(Observer):
         except ValueError as error:
             declared = state_class(self.solver).__name__
             raise TypeError(
-                f"{type(self.solver).__name__} declares State = {declared}, which its states do not go with: "
+                f"{type(self.solver).__name__} declares State = {declared}, which does not match its states: "
                 f"{str(error).replace('its ', '', 1)}. Declare the class of its states, with their annotations."
             ) from error
         self.step(fit)
 
     def step(self, fit: Fit) -> bool:
-        if fit.status is None and self.file.is_due():
+        if fit.status is None and self.file.is_due():  # end() writes the final state
             self.file.write(self._snapshot(fit))
         return False
 
     def end(self, fit: Fit) -> None:
+        # After an exception before the first step there is nothing worth saving.
         if fit.status is not None or fit.now.n_iter > 0:
             self.file.write(self._snapshot(fit))
 
@@ -75,6 +76,8 @@ def snapshot_of(fit: Fit, history: History) -> Snapshot:
     op, now = fit.op, fit.now
     return Snapshot(
         state={field.name: _on_host(op, getattr(now.state, field.name)) for field in fields(now.state)},
+        # The best state is only returned, never continued from: the fields of a particular solver are not
+        # needed.
         best={field.name: _on_host(op, getattr(now.best, field.name)) for field in fields(State)},
         signature=op.signs,
         history=history,
@@ -132,7 +135,7 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
     if set(values) != set(expected):
         raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")
     for name, value in values.items():
-        shape = getattr(expected[name], "__metadata__", (None,))[0]
+        shape = getattr(expected[name], "__metadata__", (None,))[0]  # Annotated[Any, ("n", "rank")]
         if shape is not None:
             _check_array(name, value, shape, op)
         elif expected[name] in (bool, int, float) and kind_of(value) != expected[name].__name__:
@@ -188,6 +191,6 @@ def check_state(kind: type[State], values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if not (kind_of(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")):
             raise TypeError(
-                f"A checkpoint holds arrays and numbers, but {name} of {kind.__name__} is a "
-                f"{type(value).__name__}. Fit without a checkpoint, or keep it in arrays."
+                f"A checkpoint can hold only arrays and numbers, but {name} of {kind.__name__} is a "
+                f"{type(value).__name__}. Fit without a checkpoint, or store it in arrays."
             )

@@ -176,6 +176,7 @@ def select_rank(
     seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
     trials = (Trial(problem, random_split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
     common = {"diagonal": problem.diagonal, **settings}
+    # All settings of a trial in sequence, so that a process packs its matrix once.
     tasks = ((trial, setting | common, scoring) for trial in trials for setting in grid)
     results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_fit_and_score), tasks))
     table = _table(grid, results, problem.parameters_per_pair(1))
@@ -201,7 +202,8 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     init = Start(**pick(Start, settings)).init
     if not isinstance(init, str):
         raise TypeError(
-            f"init must be the name of a start, got {type(init).__name__}: a factor may know the hidden pairs."
+            f"init must be the name of a start, got {type(init).__name__}: a factor may reveal the held-out "
+            "pairs."
         )
     return Limits(**pick(Limits, settings))
 
@@ -227,8 +229,8 @@ def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight
     grid = [s for s in grid if isinstance(s["n_negative"], str) or s["n_negative"] < s["rank"]]
     if not grid:
         raise ValueError(
-            f"ranks must have one above n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
-            "one column at least must be positive."
+            f"ranks must have one larger than n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
+            "at least one column must be positive."
         )
     return sorted(grid, key=_complexity)
 

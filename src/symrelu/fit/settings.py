@@ -159,12 +159,12 @@ class Model:
         """Return the model for an n x n matrix, or raise if the rank is too large or no column is positive."""
         rank, n_negative = check_rank(self.rank, n), self.n_negative
         if not isinstance(n_negative, str):
-            note = " (rank - 1, since one column at least must be positive) or 'auto'"
+            note = " (rank - 1, since at least one column must be positive) or 'auto'"
             n_negative = check_integer("n_negative", n_negative, 0, rank - 1, note)
         return replace(self, rank=rank, n_negative=n_negative)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)  # init may be an array, which has no single truth value
 class Start:
     """The start of a fit."""
 
@@ -199,6 +199,7 @@ class Start:
     @property
     def identity(self) -> dict[str, Any]:
         """What a checkpoint stores to recognise the start. Valid once :meth:`for_factor` was applied."""
+        # A generator changes with use, and so cannot identify a start.
         seed, named = self.random_state, isinstance(self.init, str)
         seeded = isinstance(seed, (int, np.integer))
         return {
@@ -338,7 +339,7 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
     doc, where = thing.__doc__ or "", f"The docstring of {thing.__qualname__}"
     parameters, entries = _parameters(thing), read_parameters(doc)
     for name in entries.keys() - parameters.keys():
-        raise TypeError(f"{where} describes {name!r}, which is no parameter.")
+        raise TypeError(f"{where} describes {name!r}, which is not a parameter.")
     # Estimators call the rank n_components, as scikit-learn does.
     shape = "(n, n_components)" if "n_components" in parameters else "(n, rank)"
     complete = []
@@ -373,5 +374,6 @@ def _default(value: Any) -> str:
     return f", default={value!r}"
 
 
+# Only now, since the docstrings of these classes are completed from the table built from them.
 for _value in VALUES:
     documented(_value)

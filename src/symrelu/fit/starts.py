@@ -164,7 +164,7 @@ def _leading_eigenpairs(
         values, vectors = largest_eigenpairs(
             M, k, v0, further, by_magnitude=by_magnitude, tolerance=_EIGEN_TOLERANCE
         )
-    else:  # ARPACK cannot compute nearly all eigenpairs; with so many columns U is as large as M anyway
+    else:  # ARPACK is unsuitable, and U is so wide that a dense M fits in memory too
         values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
     order = np.argsort(-np.abs(values) if by_magnitude else -values, kind="stable")[:k]
     return values[order], vectors[:, order]

@@ -91,7 +91,7 @@ def check_stopping(op: Operator, limits: Limits, now: LoopState) -> tuple[LoopSt
 
 def _check_stationarity(op: Operator, gtol: float, now: LoopState) -> tuple[LoopState, bool]:
     bound = gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, now.state.U))
-    if not now.state.gradient_norm <= bound:
+    if not now.state.gradient_norm <= bound:  # rather than >, so that NaN is not stationary
         return now, False
     if now.state.gradient_at_U:
         return now, True

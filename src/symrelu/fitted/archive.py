@@ -94,9 +94,9 @@ def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     # Models other than SymmetricReLU have no alpha and no zero_weight: the header must hold the neutral values.
     for name, value in of_model.items():
         if _model_settings(model)[name] != value:
-            raise ValueError(f"{name} = {value} does not go with the model {type(model).__name__}")
+            raise ValueError(f"{name} = {value} does not match the model {type(model).__name__}")
     if not np.array_equal(model.signature, arrays["signature"]):
-        raise ValueError("signature must be all ones next to two factors")
+        raise ValueError("signature must be all ones for a model with two factors")
     return {"model": model, "history": history_of(arrays), **header}
 
 
@@ -125,7 +125,7 @@ def _factor(name: str, array: np.ndarray) -> np.ndarray:
 
 def _floats(name: str, array: np.ndarray) -> np.ndarray:
     """Return an array of float32 or float64 in native byte order."""
-    dtype = array.dtype.newbyteorder("=")
+    dtype = array.dtype.newbyteorder("=")  # a file from a machine with the other byte order is valid
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"{name} must hold float32 or float64, got {array.dtype}")
     return array.astype(dtype, copy=False)
@@ -159,7 +159,7 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> History:
     columns = {name: arrays[entry] for entry, name in HISTORY_ENTRIES.items()}
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
-        raise ValueError("its history is not a table: the columns must have one length")
+        raise ValueError("its history is not a table: the columns must have the same length")
     return History(**{name: _column(name, column) for name, column in columns.items()})
 
 
@@ -211,7 +211,7 @@ def _objective(name: str, value: Any) -> float:
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, got {value!r}")
+        raise TypeError(f"{name} must be a string, got {value!r}")
     return value
 
 

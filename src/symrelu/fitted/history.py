@@ -12,16 +12,16 @@ import numpy as np
 class Status(enum.Enum):
     """Why a fit stopped. The value is the cause; ``advice`` says what to try next."""
 
-    TOLERANCE = "relative_error fell to tol"
+    TOLERANCE = "relative_error reached tol"
     GRADIENT = "the gradient fell below gtol"
     PLATEAU = "the objective no longer changed by more than ftol"
-    ROUNDING = "rounding hides what further steps would gain"
+    ROUNDING = "rounding errors prevent further progress"
     VANISHED = "the factor became zero"
     MAX_ITER = "max_iter was reached"
     MAX_TIME = "max_time was reached"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "the fit was interrupted"
-    NON_FINITE = "the iteration left the finite numbers"
+    NON_FINITE = "the iteration diverged to non-finite numbers"
 
     @property
     def converged(self) -> bool:
@@ -35,21 +35,21 @@ class Status(enum.Enum):
 
 
 _ADVICE = {
-    Status.TOLERANCE: "The fit is as close as was asked. Lower tol for a closer one.",
+    Status.TOLERANCE: "The requested accuracy was reached. Lower tol for a closer fit.",
     Status.GRADIENT: (
-        "The factor is stationary up to gtol; lower gtol to go on. If the error is too high, raise the rank, "
-        "try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
-    ),
-    Status.PLATEAU: (
-        "More steps of this solver change little; set ftol=0 to go on. If the error is too high, raise the "
+        "The factor is stationary up to gtol; lower gtol to continue. If the error is too high, raise the "
         "rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
     ),
+    Status.PLATEAU: (
+        "Further steps of this solver change little; set ftol=0 to continue. If the error is too high, raise "
+        "the rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
     Status.ROUNDING: (
-        "The entries of X are small differences of large products, and those are not exact enough. Pass M as "
-        "float64 (M.astype(numpy.float64)); if it is, raise the rank, or keep U small by alpha > 0."
+        "The entries of X are small differences of large products, which are not exact enough. Pass M as "
+        "float64 (M.astype(numpy.float64)); if it already is, raise the rank, or keep U small with alpha > 0."
     ),
     Status.VANISHED: (
-        "Every fit stands still at U = 0, whatever M is. Lower alpha, which shrinks U; if it is 0, try another "
+        "U = 0 is a stationary point for every M. Lower alpha, which shrinks U; if alpha is 0, try another "
         "init or random_state."
     ),
     Status.MAX_ITER: (
@@ -72,6 +72,7 @@ COUNTS = ("iteration", "evaluations")  # the integer columns of a history
 class Record(NamedTuple):
     """One row of a history."""
 
+    # The fields of History, in the same order.
     iteration: int
     evaluations: int
     seconds: float

@@ -190,7 +190,7 @@ def _components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
     graph = sparse.coo_array((np.ones(len(i), bool), (i, j)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[labels]
+    return np.argsort(np.argsort(first))[labels]  # the rank of each first appearance
 
 
 def _lowest_items(labels: np.ndarray) -> np.ndarray:
@@ -266,6 +266,7 @@ class _SparseRows:
         self.n = n = pairs.shape[0]
         self._exponent = _unit_exponent(pairs.data)
         np.ldexp(pairs.data, -self._exponent, out=pairs.data)
+        # At least 1, so that no positive similarity is rounded to zero.
         np.maximum(np.rint(pairs.data, out=pairs.data), 1, out=pairs.data)
         rows = sparse.csr_array(pairs + pairs.T)
         self._sizes = np.ones(n)
@@ -328,9 +329,8 @@ class _FactorRows:
         self._left, self._right = left, right
         self._labels, self._sizes = np.arange(n), np.ones(n)
         self._kept: dict[int, np.ndarray] = {}
-        self._by_size: list[
-            tuple[float, int]
-        ] = []  # a heap; outdated sizes stay in it and are skipped in _keep
+        # A heap. Outdated sizes stay in it, and _keep skips them.
+        self._by_size: list[tuple[float, int]] = []
         self._capacity = int(working_memory() // (2 * 8 * n))  # rows in half of the working memory
 
     def nearest(self, cluster: int) -> tuple[int, float]:
@@ -364,7 +364,7 @@ class _FactorRows:
         heapq.heappush(self._by_size, (self._sizes[cluster], cluster))
         while len(self._kept) > self._capacity:
             size, smallest = heapq.heappop(self._by_size)
-            if size == self._sizes[smallest]:
+            if size == self._sizes[smallest]:  # else the cluster has grown since, and has a newer entry
                 self._kept.pop(smallest, None)
 
 

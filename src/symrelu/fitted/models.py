@@ -43,7 +43,7 @@ class FittedModel(ABC):
         _check_factor("U", U)
         _check_floats("signature", signature)
         if signature.shape != U.shape[1:]:
-            raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}.")
+            raise ValueError(f"U of shape {U.shape} does not match a signature of shape {signature.shape}.")
         if not np.isin(signature, (-1, 1)).all():
             raise ValueError(f"signature must be +1 or -1 for each column, got {signature.tolist()}.")
 
@@ -142,7 +142,7 @@ class FittedModel(ABC):
         scores = np.full((len(nodes), k), -np.inf, left.dtype)
         for batch in batches(len(nodes), n * left.dtype.itemsize):
             block = left[nodes[batch]] @ right.T
-            block[np.arange(len(block)), nodes[batch]] = -np.inf
+            block[np.arange(len(block)), nodes[batch]] = -np.inf  # a node is not its own neighbour
             if excluded is not None:
                 block[excluded[nodes[batch]].nonzero()] = -np.inf
             for row, values in enumerate(block, start=batch.start):
@@ -213,8 +213,8 @@ class SymmetricReLU(OneFactor):
         """Return the factor rows of new items from their similarities to the fitted ones.
 
         Each row minimises the objective of the fit with all other rows held fixed, a convex problem. If the
-        minimum is not unique, the one of least norm is returned. A fitted item gets its own row back, as far as
-        the fit converged; with ``diagonal="ignore"``, its similarity to itself must be masked.
+        minimum is not unique, the one of least norm is returned. A fitted item gets its own row back, up to
+        the convergence error of the fit; with ``diagonal="ignore"``, its similarity to itself must be masked.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class TwoFactor(FittedModel):
            [6., 0.]])
     """
 
-    signature: np.ndarray = field(init=False)
+    signature: np.ndarray = field(init=False)  # not a parameter: __post_init__ sets it to ones
     V: np.ndarray
 
     formula: ClassVar[str] = "M ~ max(0, U V^T)"
@@ -315,7 +315,7 @@ class TwoFactor(FittedModel):
         _check_factor("U", self.U)
         _check_factor("V", self.V)
         if self.V.shape != self.U.shape:
-            raise ValueError(f"V of shape {self.V.shape} does not go with U of shape {self.U.shape}.")
+            raise ValueError(f"V of shape {self.V.shape} does not match U of shape {self.U.shape}.")
         object.__setattr__(self, "signature", np.ones(self.rank, self.dtype))
 
     @property
@@ -356,5 +356,5 @@ def check_exclude(exclude: Any, n: int) -> Any:
     is_well_formed_sparse(exclude, "exclude")
     matrix = sparse.csr_array(exclude)
     if matrix.shape != (n, n):
-        raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")
+        raise ValueError(f"exclude must have shape {(n, n)}, like the fitted matrix, got {matrix.shape}.")
     return matrix

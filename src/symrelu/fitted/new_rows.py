@@ -160,8 +160,8 @@ def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
     if beyond.any():
         raise ValueError(
             f"The factor rows of new items must be within the range of {dtype}, but row "
-            f"{int(np.argmax(beyond))} is not: its similarities are too large next to the fitted factor. "
-            "Give M_new in the units of the M that was fitted."
+            f"{int(np.argmax(beyond))} is not: its similarities are too large for the fitted factor. "
+            "Pass M_new in the same units as the fitted M."
         )
 
 

@@ -15,6 +15,7 @@ from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import FittedModel, OneFactor
 from symrelu.fitted.queries import ModelQueriesMixin
 
+# Attributes that only some models have, forwarded by Solution.__getattr__.
 _OF_SOME_MODELS = ("transform", "score", "canonicalize", "V")
 
 
@@ -174,12 +175,12 @@ class Solution(ModelQueriesMixin):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if not hasattr(self.model, name):
                 raise AttributeError(
-                    f"This solution is of the model {type(self.model).__name__} ({self.model.formula}), "
+                    f"The model of this solution is {type(self.model).__name__} ({self.model.formula}), "
                     f"which has no {name}."
                 )
             return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
 
-    def __dir__(self) -> Iterable[str]:
+    def __dir__(self) -> Iterable[str]:  # so that tab completion shows the methods of the model
         return {*super().__dir__(), *(name for name in _OF_SOME_MODELS if hasattr(self.model, name))}
 
     def __repr__(self) -> str:

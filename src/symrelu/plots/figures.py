@@ -32,7 +32,7 @@ def shown_axes(**settings: Any) -> Any:
 def new_figure(**settings: Any) -> Any:
     """Return a matplotlib figure without a window and without pyplot's global state."""
     figure = _matplotlib("figure").Figure(layout="constrained", **settings)
-    _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)
+    _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)  # attaches itself to the figure
     return figure
 
 
