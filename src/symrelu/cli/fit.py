@@ -135,6 +135,7 @@ def _summary(
     table.add_row("parameters per pair", f"{numbers_per_pair:.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
+    # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
     if n_negative or held_out_error != _NOT_MEASURED:
         table.add_row("error on held-out pairs", held_out_error)
     table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")

@@ -36,7 +36,7 @@ def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Co
         parameters += (
             p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD
         )
-        parameters.sort(key=lambda p: p.default is not p.empty)
+        parameters.sort(key=lambda p: p.default is not p.empty)  # stable, so that the order is kept otherwise
         # Typer reads both of them.
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -20,6 +20,7 @@ from symrelu.fit.loop import FitProgress
 
 INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C ended
 
+# Without emoji, which would replace parts of file names such as a:x:b.
 console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
@@ -118,6 +119,7 @@ class CellProgress(Monitor):
         if now - self.shown < (self.SECONDS_BETWEEN_UPDATES if terminal else self.SECONDS_BETWEEN_LINES):
             return
         self.shown = now
+        # The cost of a cell is only relative: the rest is assumed to run as fast as the part that is done.
         left = timedelta(seconds=round((now - self.began) * (self.cost / self.spent - 1)))
         if terminal:
             self.bar.update(

@@ -71,7 +71,7 @@ class StepTasks:
             relative_error=record.relative_error,
             norm=progress.norm,
             objective=record.objective,
-            history=History.from_records([record]),
+            history=History.from_records([record]),  # the only record that FitProgress has
             solver="",
             diagonal=settings["diagonal"],
         )

@@ -146,6 +146,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.affinity == "precomputed"
+        # The graph of samples is always float64.
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 

@@ -269,6 +269,7 @@ def _arrays_and_numbers(values: Mapping[str, Any]) -> tuple[dict[str, np.ndarray
     """Return the arrays and the numbers of a state."""
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in values.items() if name not in arrays}
+    # json cannot write NumPy's scalars, whose item() is a Python number.
     return arrays, {name: getattr(value, "item", lambda v=value: v)() for name, value in numbers.items()}
 
 

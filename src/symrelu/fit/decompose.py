@@ -102,6 +102,7 @@ def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run)
     kind = operator_class(backend)
     check_solver_offered(kind, how.solver)
     check_start_offered(kind, begin.init, model.n_negative)
+    # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
         alpha=problem.scaled_alpha(model.alpha),
@@ -138,6 +139,7 @@ def _operator_and_start(op: Operator, model: Model, begin: Start, exponent: int)
     """Return the operator with its signature, and a starting factor in the operator's units."""
     if isinstance(model.n_negative, str):
         op = op.with_signature(_signature(model.rank, count_negative(op, begin.random_state)))
+    # An array from the user is in the units of M, which the operator divides by 4^exponent.
     init = begin.init if isinstance(begin.init, str) else np.ldexp(begin.init, -exponent)
     return op, start(op, init, begin.random_state)
 
@@ -149,6 +151,7 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
 
 def _identity(problem: Problem, model: Model, begin: Start, solver: Solver, backend: str) -> dict[str, Any]:
     """Return what a checkpoint is matched against before a fit resumes from it."""
+    # Without limits and tolerances, which may change when a fit resumes.
     return {
         **asdict(model),
         **begin.identity,

@@ -145,6 +145,7 @@ class Model:
     )
 
     def __post_init__(self) -> None:
+        # The upper bounds depend on the size of M: see for_size.
         check_integer("rank", self.rank, 1, note=" (and at most the size of M)")
         if isinstance(self.n_negative, str):
             check_auto(self.n_negative)
@@ -338,6 +339,7 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
         return thing
     doc, where = thing.__doc__ or "", f"The docstring of {thing.__qualname__}"
     parameters, entries = _parameters(thing), read_parameters(doc)
+    # A misspelt entry fails at import, rather than unnoticed in the documentation.
     for name in entries.keys() - parameters.keys():
         raise TypeError(f"{where} describes {name!r}, which is not a parameter.")
     # Estimators call the rank n_components, as scikit-learn does.
@@ -369,7 +371,7 @@ def _default(value: Any) -> str:
         return ", optional"
     if isinstance(value, str):
         return f', default="{value}"'
-    if isinstance(value, float) and 0 < abs(value) < 1e-3:
+    if isinstance(value, float) and 0 < abs(value) < 1e-3:  # 1e-4 and 1e-7, not 0.0001 and 1e-07
         return f", default={np.format_float_scientific(value, trim='-', exp_digits=1)}"
     return f", default={value!r}"
 

@@ -80,7 +80,7 @@ def spectral_start(op: Operator, rng: Any) -> np.ndarray:
     """
     U0 = _from_eigenpairs(op, _on_host(op, op.matmul), rng)
     negative = np.flatnonzero(op.signs < 0)
-    if negative.size:
+    if negative.size:  # the column subtracts its square from every pair: half the mean entry of M
         U0[:, negative[0]] = np.sqrt(_total(op) / op.n**2 / 2)
     return U0
 
@@ -142,7 +142,7 @@ def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
     """
     positive = np.flatnonzero(op.signs > 0)
     values, vectors = _leading_eigenpairs(op, product, positive.size, rng)
-    usable = values > op.eps * op.norm
+    usable = values > op.eps * op.norm  # smaller ones are rounding errors
     columns = vectors[:, usable] * np.sqrt(values[usable])
     smallest = np.linalg.norm(columns, axis=0).min() if columns.size else np.sqrt(op.norm)
     noise = rng.standard_normal((op.n, op.rank)) * smallest / np.sqrt(op.n)

@@ -62,6 +62,7 @@ def next_loop_state(before: LoopState, state: State, record: Record) -> LoopStat
         state=state,
         best=state if state.objective < before.best.objective else before.best,
         record=record,
+        # A spread over PLATEAU_WINDOW steps needs one value more.
         recent_objectives=(*before.recent_objectives, state.objective)[-PLATEAU_WINDOW - 1 :],
         evaluations=record.evaluations,
         seconds=record.seconds,
@@ -78,7 +79,7 @@ def check_stopping(op: Operator, limits: Limits, now: LoopState) -> tuple[LoopSt
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.GRADIENT
     if limits.ftol and len(now.recent_objectives) > PLATEAU_WINDOW:
         lowest, highest = min(now.recent_objectives), max(now.recent_objectives)
-        if _is_limited_by_rounding(op, now, highest - lowest):
+        if _is_limited_by_rounding(op, now, highest - lowest):  # first, since it looks like a plateau
             return now, Status.ROUNDING
         if highest - lowest <= limits.ftol * lowest:
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.PLATEAU

@@ -229,6 +229,7 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
+# Field of the header -> function that validates it.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alpha": check_number,
     "status": _status,

@@ -171,6 +171,7 @@ class Solution(ModelQueriesMixin):
 
         def __getattr__(self, name: str) -> Any:
             """Return a method that only some models have, or raise an error that names the model."""
+            # First, since pickle and copy look up other names before self.model exists.
             if name not in _OF_SOME_MODELS:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if not hasattr(self.model, name):
@@ -196,6 +197,7 @@ class Solution(ModelQueriesMixin):
         """
         assert isinstance(self.model, OneFactor)
         model = self.model.canonicalize()
+        # Of the objective, only the penalty depends on the choice among the factors of X.
         if self.alpha == 0 or not np.isfinite(self.objective):
             return replace(self, model=model)
         root = np.sqrt(self.alpha / 2)  # taken into the square, which is part of the finite objective
