@@ -92,7 +92,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
+        (["missing.npz", "--rank", "2", "-o", "x.npz"], "The file missing.npz does not exist"),
         (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer of at least 1"),
         (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
@@ -123,7 +123,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
-        (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
+        (["letter.txt", "--rank", "2", "-o", "x.npz"], "got the extension '.txt'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
         # issue 11.13
         (["number.npy", "--rank", "2", "-o", "x.npz"], "must hold a matrix, got an array of shape ()"),

@@ -42,7 +42,7 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
     assert (tmp_path / "p.png").read_bytes()[:4] == PNG
     (tmp_path / name).unlink()
     code, _, err = symrelu(monkeypatch, capsys, *fit)
-    assert (code, err) == (2, f"Error: There is no file {NAMES[name]}.\n")
+    assert (code, err) == (2, f"Error: The file {NAMES[name]} does not exist.\n")
 
 
 @pytest.mark.parametrize("name", NAMES, ids=NAMES.values())

@@ -275,8 +275,11 @@ DAMAGE = {
         "it was written by symrelu 0.2",
     ),
     # issue 11.11
-    "a header that is a number": ({"checkpoint": np.array(3)}, "its entry 'checkpoint' is not a text"),
-    "a header of a list": ({"checkpoint": np.array("[]")}, "its entry 'checkpoint' holds a list"),
+    "a header that is a number": ({"checkpoint": np.array(3)}, "its entry 'checkpoint' is not a string"),
+    "a header of a list": (
+        {"checkpoint": np.array("[]")},
+        "its entry 'checkpoint' must hold a JSON object, got the type list",
+    ),
     "an unknown number": ({"checkpoint": lambda h: h.update(more=1)}, "its header has an unknown 'more'"),
     "an unknown array": ({"more": np.ones(2)}, "it has an unknown 'more'"),
     "numbers of text": ({"checkpoint": lambda h: h.update(best="x")}, "its best is 'x', not names and numbers"),
@@ -396,7 +399,7 @@ def test_archives_that_swell_are_refused(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("checkpoint.npy", b"0" * 10_000)
     with pytest.raises(
-        ValueError, match=r"fit.ckpt is compressed, and no checkpoint is: it holds.*Pass another"
+        ValueError, match=r"fit.ckpt must be a checkpoint file, which is never compressed, .*Pass another"
     ):
         resume(path)
 

@@ -170,8 +170,8 @@ def changed(solution, path, /, **changes):
         ({"V": np.full((30, 4), np.nan)}, "V must be finite"),
         ({"signature": np.full(4, 7.0)}, r"signature must be \+1 or -1 for each column, got \[7.0"),
         ({"signature": np.full(4, "+")}, "signature must hold float32 or float64"),
-        ({"solution": np.array(3.0)}, "its entry 'solution' is not a text"),
-        ({"solution": np.array("3")}, "its entry 'solution' holds a int, not names and values"),
+        ({"solution": np.array(3.0)}, "its entry 'solution' is not a string"),
+        ({"solution": np.array("3")}, "its entry 'solution' must hold a JSON object, got the type int"),
         ({"solution": np.array("{")}, "its entry 'solution' is not JSON"),
         ({"solution": np.array("[" * 100_000)}, "its entry 'solution' is not JSON"),
         ({"alpha": -1.0}, "alpha must be a finite number >= 0, got -1.0"),
@@ -266,7 +266,9 @@ def test_a_file_does_not_swell(tmp_path, solution):  # issue 11.11
     message = refusal(Solution.load, path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert message.endswith("fit.npz is compressed, and no Solution is: it holds something else.")
+    assert message.endswith(
+        "fit.npz must be a Solution file, which is never compressed, got a compressed archive."
+    )
     assert peak < 1_000_000
 
 
@@ -283,7 +285,7 @@ def header_of(shape, descr="<f8"):
         (header_of("(1000000000000, )", "<U0"), "cannot be loaded"),
         (header_of("(-2, -4)") + bytes(64), "cannot be loaded"),
         (header_of("(2, )") + bytes(64), "takes 16 bytes, got 64"),
-        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", r"npy version \(2, 0\)"),
+        (b"\x93NUMPY\x02\x00\xff\xff\xff\xff", r"npy version \(1, 0\), got \(2, 0\)"),
         (b"nothing", "magic string"),
     ],
 )
@@ -341,7 +343,7 @@ def test_other_files_are_refused(tmp_path, solution):
     np.save(tmp_path / "array.npy", np.eye(2))
     with pytest.raises(ValueError, match="single npy array"):
         Solution.load(tmp_path / "array.npy")
-    with pytest.raises(FileNotFoundError, match="There is no file"):
+    with pytest.raises(FileNotFoundError, match=r"The file .* does not exist"):
         Solution.load(tmp_path / "missing.npz")
 
 

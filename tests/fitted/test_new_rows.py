@@ -376,7 +376,7 @@ def test_score_without_similarities():
         (np.full((2, 5), np.nan), None, ValueError, "M_new must not contain NaN"),
         (sparse.csr_array((2, 4)), None, ValueError, r"M_new must have shape \(n_new, 5\)"),
         (np.ones((2, 5)), np.ones((2, 4), bool), ValueError, r"mask must have the shape of M_new, \(2, 5\)"),
-        (np.ones((2, 5)), np.ones((2, 5)), TypeError, r"mask must be boolean \(True = unknown\)"),
+        (np.ones((2, 5)), np.ones((2, 5)), TypeError, r"mask must be boolean \(True = unobserved\)"),
         (np.ma.ones((2, 5)), None, TypeError, "M_new must be a plain array, got a masked array"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Threads of one pass: as many workers as BLAS would have used, each with BLAS on one thread.
+"""Threads of one pass: as many workers as BLAS would have used, each with single-threaded BLAS.
 
-The number of BLAS threads is the one knob. Users set it as they set it for NumPy
+The number of BLAS threads is the only setting. Users set it as they do for NumPy
 (``threadpoolctl.threadpool_limits``, ``OMP_NUM_THREADS``), and joblib sets it inside its workers.
-While we work, BLAS itself stays on one thread: its threads would wait by spinning, which on a busy
+While a fit or a pass runs, BLAS itself stays on one thread: its threads wait by spinning, which on a busy
 machine costs more than they gain on tiles, and the last digits would depend on their number.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from symrelu.kernels.trouble import warn_once
+from symrelu.kernels.one_time_warnings import warn_once
 
 Task = TypeVar("Task")
 
@@ -27,16 +27,16 @@ def _blas_libraries() -> tuple[Any, ...]:
 
 
 class single_threaded_blas:  # used like a function: with single_threaded_blas(): ...
-    """Hold BLAS at one thread while anyone is inside; nests, and works from several threads.
+    """Hold BLAS at one thread inside the block; nestable, and usable from several threads at once.
 
-    The setting is global to the process. Two fits that overlap in time would each restore what they
-    found, the second one the first one's limit; so the last one to leave restores what the first one found.
-    Ctrl-C can come at any line: whoever did not leave properly leaves when he is forgotten (``__del__``).
+    The setting is global to the process. If each of two overlapping fits restored what it found, the second
+    would restore the limit set by the first; so the last one to exit restores what the first one found.
+    Ctrl-C can interrupt any line: a block that was not exited properly is released on garbage collection.
     """
 
-    _lock = threading.RLock()
-    _inside: ClassVar[set[int]] = set()
-    _before: ClassVar[list[int]] = []
+    _lock = threading.RLock()  # reentrant: garbage collection may call __del__ while this thread holds it
+    _inside: ClassVar[set[int]] = set()  # ids of the blocks that are open
+    _before: ClassVar[list[int]] = []  # thread counts to restore, one per library
 
     def __enter__(self) -> None:
         with self._lock:
@@ -54,6 +54,7 @@ class single_threaded_blas:  # used like a function: with single_threaded_blas()
     def _leave(self) -> None:
         with self._lock:
             if id(self) in self._inside:
+                # In this order, so that __del__ repeats what Ctrl-C interrupts.
                 if len(self._inside) == 1:
                     _set_threads(self._before)
                 self._inside.discard(id(self))
@@ -69,7 +70,7 @@ def _set_threads(counts: Sequence[int]) -> None:
 
 
 def allowed_threads() -> int:
-    """Return how many threads a pass may use: those of BLAS, 1 where they cannot be controlled."""
+    """Return how many threads a pass may use: those of BLAS, or 1 if BLAS cannot be controlled."""
     with single_threaded_blas._lock:
         counts = single_threaded_blas._before if single_threaded_blas._inside else _current_threads()
         return max(counts, default=1)
@@ -78,12 +79,12 @@ def allowed_threads() -> int:
 def run_rounds(
     rounds: Callable[[], Iterable[Sequence[Task]]], work: Callable[[int, Sequence[Task]], None], workers: int
 ) -> None:
-    """Call ``work(worker, tasks)`` so that every round is complete before the next one starts.
+    """Call ``work(worker, tasks)`` such that every round is complete before the next one starts.
 
-    The tasks of a round must not write to the same place. Results that are summed in the order of the
-    rounds are then the same for any number of workers. ``rounds()`` yields the rounds anew for each worker.
-    The caller is worker 0; the other threads live as long as the pass, so that a fork finds none. Where not all
-    of them can be started, the others do their work.
+    The tasks of a round must not write to the same place. Results that are summed in the order of the rounds
+    are then the same for any number of workers. ``rounds()`` is called once by each worker. The caller is
+    worker 0; the other threads only exist during the pass, so a fork never inherits them. If some of them
+    cannot be started, the others take over their work.
     """
     errors: list[BaseException] = []
     counted = threading.Event()
@@ -95,8 +96,8 @@ def run_rounds(
                 work(worker, tasks[worker :: barrier.parties])
                 barrier.wait()
         except threading.BrokenBarrierError:
-            pass  # another worker failed and tells why
-        except BaseException as error:  # Ctrl-C too: the others must not wait for ever
+            pass  # another worker failed and has recorded the error
+        except BaseException as error:  # Ctrl-C too: the others must not wait forever
             errors.append(error)
             barrier.abort()
 
@@ -113,7 +114,7 @@ def run_rounds(
             run(0)
             for thread in others:
                 thread.join()
-        except BaseException:  # Ctrl-C: let nobody wait for what will not come
+        except BaseException:  # Ctrl-C: release the workers that wait at the barrier or for the count
             barrier.abort()
             counted.set()
             raise
@@ -122,16 +123,16 @@ def run_rounds(
     if refusal is not None:
         warn_once(
             "threads",
-            f"Only {1 + len(others)} of {workers} threads could be had for a pass: {refusal}. Nothing is lost "
-            "but time. Raise the limit on threads or memory (ulimit -u, or that of the container), or ask for "
-            "fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
+            f"Only {1 + len(others)} of {workers} threads could be started for a pass: {refusal}. Results are "
+            "not affected, but it takes longer. Raise the limit on threads or memory (ulimit -u, or that of "
+            "the container), or request fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
         )
 
 
 def _start_threads(
     run: Callable[[int], None], count: int
 ) -> tuple[list[threading.Thread], RuntimeError | None]:
-    """Start threads that call ``run(1)``, ``run(2)``, ...: as many as can be had, and why there are no more."""
+    """Start threads that call ``run(1)``, ``run(2)``, ...; return those that started, and the first failure."""
     threads: list[threading.Thread] = []
     for worker in range(1, count + 1):
         thread = threading.Thread(target=run, args=(worker,), daemon=True)

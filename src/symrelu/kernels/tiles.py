@@ -1,15 +1,15 @@
-"""The gram matrix in tiles: formed, turned into the residual and used up while it is in the cache.
+"""The gram matrix in tiles: each one is formed, turned into the residual and multiplied while it is in cache.
 
 With X = A B^T and the *excess* E = X - W (minus the residual), E is
 
     X - M                   on the support (M > 0),
     zero_weight max(0, X)   where M = 0,
-    0                       where the entry is unknown.
+    0                       where the entry is unobserved.
 
-:func:`stream` forms X tile by tile, lets an ``excess`` function overwrite each tile by its part of E, and
-multiplies it at once with the rows of V that belong to it. No more than one tile for each worker exists.
-Support entries are overwritten inside the tile: adding the whole ReLU and subtracting the support
-afterwards cancels, and in float32 an exact fit would get a negative loss.
+:func:`stream` forms X tile by tile, lets an ``excess`` function overwrite each tile with its part of E, and
+multiplies it immediately with the corresponding rows of V. At most one tile per worker exists at a time.
+Support entries are overwritten inside the tile: summing the ReLU over all entries and subtracting the
+support afterwards would cancel, and in float32 an exact fit would get a negative loss.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import numpy as np
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import allowed_threads, run_rounds
 
-# 384 x 384 doubles are 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
+# 384 x 384 doubles take 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
 TILE = 384
 
-# A pass of fewer multiplications (of its first product) is over before a second thread has started.
+# A pass with fewer multiplications in its first product is over before a second thread has started.
 MIN_WORK_TO_SHARE = 4e7
 
 
@@ -36,7 +36,7 @@ class Sums(NamedTuple):
     error: float  # (M - max(0, X))^2 over the support
     positive: float  # max(0, X)^2 over the zeros
     negative: float  # min(0, X)^2 over the zeros
-    hidden: float  # X^2 over the unknown entries
+    hidden: float  # X^2 over the unobserved entries
     active: float  # 1 for each zero with X > 0
     inner: float  # (M - X) X over the support
 
@@ -45,7 +45,7 @@ Excess = Callable[[np.ndarray, int, int], tuple[float, ...]]
 
 
 class PackedEntries(NamedTuple):
-    """Entries of a matrix sorted by the tile they fall into, with positions inside the tile."""
+    """Entries of a matrix sorted by tile, with their positions inside the tile."""
 
     start: np.ndarray  # entries start[t]:start[t + 1] belong to tile t = i * column_blocks + j
     rows: np.ndarray
@@ -90,14 +90,14 @@ def pack_entries(
 
 @compiled
 def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given by its entries. Return the numbers of :class:`Sums`."""
+    """Overwrite a tile of X with its excess, for a sparse M. Return the numbers of :class:`Sums`."""
     zero = tile.dtype.type(0)
     stash = np.empty(values.size, tile.dtype)
     fit = error = positive = negative = hidden = active = inner = 0.0
-    # Entries that are not zeros of M leave the tile before the ReLU pass and come back after it.
+    # Entries that are not zeros of M are set to zero before the ReLU loop and restored after it.
     for k in range(values.size):
         x = tile[rows[k], cols[k]]
-        above = zero if x <= zero else x  # written so that NaN stays NaN
+        above = zero if x <= zero else x  # max(0, x), except that NaN stays NaN
         stash[k] = x - values[k]
         fit += np.float64(stash[k]) * np.float64(stash[k])
         inner -= np.float64(stash[k]) * np.float64(x)
@@ -123,9 +123,9 @@ def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weigh
 
 @compiled
 def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given whole. Return the numbers of :class:`Sums`.
+    """Overwrite a tile of X with its excess, for a dense M. Return the numbers of :class:`Sums`.
 
-    ``coded`` is M with a negative number at the unknown entries.
+    ``coded`` is M with a negative number at the unobserved entries.
     """
     zero = tile.dtype.type(0)
     fit = error = positive = negative = hidden = active = inner = 0.0
@@ -138,6 +138,7 @@ def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignor
             above = zero if x <= zero else x
             on_support = m > zero
             at_zero = m == zero
+            # Selections instead of branches: the loop then vectorises.
             e = x - m if on_support else zero
             d = m - above if on_support else zero
             p = above if at_zero else zero
@@ -170,18 +171,18 @@ def stream(
     A : ndarray of shape (p, rank)
     B : ndarray of shape (q, rank)
     V : ndarray of shape (q, columns), or None
-        Without V only the sums are computed: one matrix product less.
+        Without V only the sums are computed, which saves one matrix product.
     excess : callable
-        ``excess(tile, i, j)`` overwrites tile (i, j) of X by the excess and returns its sums.
+        ``excess(tile, i, j)`` overwrites tile (i, j) of X with its excess and returns its sums.
     symmetric : bool
-        Promise that X and the data are symmetric: each tile above the diagonal then serves both sides.
+        Whether X and the data are symmetric: each tile above the diagonal then serves both triangles.
     tile : int
         Side length of a tile.
     """
     row_blocks, column_blocks = _blocks(len(A), tile), _blocks(len(B), tile)
     out = None if V is None else np.zeros((len(A), V.shape[1]), A.dtype)
-    # One row of sums for each row block: the tiles of a round have different ones, so no two workers
-    # meet in it and the order of summation does not depend on their number.
+    # One row of sums for each row block: the tiles of a round lie in different row blocks, so no two workers
+    # write to the same row, and the order of summation does not depend on the number of workers.
     sums = np.zeros((row_blocks, len(Sums._fields)))
     sharing = len(A) * len(B) * A.shape[1] >= MIN_WORK_TO_SHARE
     workers = min(allowed_threads(), row_blocks) if sharing else 1
@@ -200,7 +201,7 @@ def stream(
                 out[J] += E.T @ V[I]
 
     def work(worker: int, tiles: Sequence[tuple[int, int]]) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # the sums tell of what is not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values show in the sums
             for i, j in tiles:
                 visit(worker, i, j)
 
@@ -216,16 +217,16 @@ def _blocks(n: int, tile: int) -> int:
 
 
 def _rounds(row_blocks: int, column_blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the tiles column by column: within a round no two tiles share rows."""
+    """Yield the tiles column by column: no two tiles of a round share rows."""
     for j in range(column_blocks):
         yield [(i, j) for i in range(row_blocks)]
 
 
 def _symmetric_rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the tiles with i <= j, each once, so that within a round no block index occurs twice.
+    """Yield the tiles with i <= j, each once, such that no block index occurs twice in a round.
 
-    It is a round-robin tournament: in round d block i meets block d - i (mod blocks), and a block that
-    meets itself is a tile on the diagonal.
+    This is the schedule of a round-robin tournament: in round d block i meets block d - i (mod blocks), and a
+    block that meets itself is a tile on the diagonal.
     """
     for d in range(blocks):
         meetings = ((i, (d - i) % blocks) for i in range(blocks))

@@ -1,4 +1,4 @@
-"""What is asked of a fit: a matrix that has been read, checked, scaled and packed once."""
+"""The data of a fit: a matrix that has been read, checked, scaled and packed once."""
 
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.problem.problem import Problem, complete, read_hidden
