@@ -453,7 +453,7 @@ def test_a_new_solver_brings_its_options(monkeypatch):
     assert received["solver"] == Newton(damping=0.25, memory=2)
     options = {parameter.name: parameter.annotation.__metadata__[0].help for parameter in fit_options()}
     assert options["damping"] == "(newton only) Part of a step that is taken. Default: 0.5."
-    assert options["memory"].startswith("(lbfgs and newton only) How many past steps are kept")
+    assert options["memory"].startswith("(lbfgs and newton only) Number of past steps to keep")
     _, result = run_command("out", "-r", 3, "--solver", "palm", "--damping", 0.25)
     assert "--damping is not an option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
         result.exception
