@@ -37,7 +37,7 @@ def test_reproduce_real_without_data_runs_the_digits(tmp_path, monkeypatch, caps
     code, out, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", output)
     assert code == 0
     assert "9 of 10 fits were stored by an earlier run" in err
-    assert f"Computed anew: {cell}: it cannot be read" in err
+    assert f"Computed again: {cell}: it cannot be read" in err
 
 
 def test_reproduce_synthetic_quick(tmp_path, monkeypatch, capsys, short_fits):
@@ -95,7 +95,7 @@ def test_a_registered_experiment_is_a_command(tmp_path, one_command):
 
 def test_what_quick_chooses_cannot_be_given_with_it(one_command):
     refused = one_command("--quick", "--seeds", 3, "--highest", 2).exception
-    assert str(refused) == "--quick has its own choice of --highest, --seeds: give one or the other."
+    assert str(refused) == "--quick sets --highest, --seeds itself: pass one or the other."
     assert one_command("--highest", 0).exit_code == 2
 
 
@@ -128,8 +128,8 @@ def test_a_failed_cell_is_named_and_the_rest_written(tmp_path, monkeypatch, caps
     [
         (["real", "--only", "MNIST"], "--only must be one of"),
         (["real", "--data", "nowhere"], "The data directory nowhere does not exist."),
-        (["real", "--quick", "--seeds", "3"], "--quick has its own choice of --seeds"),
-        (["synthetic", "--quick", "--beside", "3"], "--quick has its own choice of --beside"),
+        (["real", "--quick", "--seeds", "3"], "--quick sets --seeds itself"),
+        (["synthetic", "--quick", "--beside", "3"], "--quick sets --beside itself"),
         (["synthetic", "-o", "file"], "The output folder file is a file. Choose another name."),
         (["synthetic", "-o", "file/below"], "The output folder file/below cannot be created: Not a directory."),
     ],
@@ -176,7 +176,7 @@ if __name__ == "__main__":
         [*command, "stop"], cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=120
     )
     assert result.returncode == 130, result.stderr
-    assert "the same command goes on from there." in result.stderr
+    assert "run the same command again to resume." in result.stderr
     assert "Traceback" not in result.stderr
     stored = len(list((tmp_path / "out" / "cells").glob("*.json")))
     assert 1 <= stored < 15

@@ -70,7 +70,7 @@ def test_numbers_that_are_missing(numbers, count):
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_numbers_of_pairs(n):
     i, j = np.triu_indices(n, 1)
-    assert_array_equal(holdout._items(np.arange(n * (n - 1) // 2), n), (i, j))
+    assert_array_equal(holdout._pair_indices(np.arange(n * (n - 1) // 2), n), (i, j))
 
 
 def test_every_pair_is_hidden_equally_often():

@@ -210,7 +210,7 @@ class Misdeclared(Descent):
 
 
 def test_a_state_that_could_not_be_read_again_is_refused_before_the_first_step(tmp_path):
-    with pytest.raises(TypeError, match=r"Misdeclared declares State = State, which its states do not go with"):
+    with pytest.raises(TypeError, match=r"Misdeclared declares State = State, which does not match its states"):
         decompose(PAPER_EXAMPLE, 2, solver=Misdeclared(), checkpoint=tmp_path / "fit")
     assert not (tmp_path / "fit").exists()
 

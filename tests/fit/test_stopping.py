@@ -10,7 +10,7 @@ from scripted_solver import Scripted, problem_and_start
 
 from symrelu import decompose
 from symrelu.fit.settings import Limits
-from symrelu.fit.stopping import PLATEAU_WINDOW, first_standing, judged, next_standing
+from symrelu.fit.stopping import PLATEAU_WINDOW, check_stopping, initial_loop_state, next_loop_state
 from symrelu.fitted.history import Record, Status
 from symrelu.solvers import AAPB, LBFGS, State
 
@@ -143,29 +143,31 @@ def record_of(iteration=0, error=0.5, seconds=0.0):
     return Record(iteration, 2 * iteration, seconds, error, 1.0, 1.0, 1.0)
 
 
-def standing_of(op, U, objectives, **record):
-    """Where a fit stands after it went through these objectives."""
-    standing = first_standing(state_of(op, U, objectives[0]), record_of(**record))
+def loop_state_of(op, U, objectives, **record):
+    """Return the state of the loop after it went through these objectives."""
+    loop_state = initial_loop_state(state_of(op, U, objectives[0]), record_of(**record))
     for k, value in enumerate(objectives[1:], 1):
-        standing = next_standing(standing, state_of(op, U, value), record_of(**{"iteration": k, **record}))
-    return standing
+        loop_state = next_loop_state(
+            loop_state, state_of(op, U, value), record_of(**{"iteration": k, **record})
+        )
+    return loop_state
 
 
 @given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=60))
-def test_a_standing_keeps_the_best_state_and_the_last_objectives(objectives):
+def test_a_loop_state_keeps_the_best_state_and_the_last_objectives(objectives):
     op, U = problem_and_start()
-    standing = standing_of(op, U, objectives)
-    assert standing.state.objective == objectives[-1]
-    assert standing.best.objective == min(objectives)
-    assert list(standing.recent_objectives) == objectives[-PLATEAU_WINDOW - 1 :]
-    assert standing.n_iter == len(objectives) - 1
-    assert standing.evaluations == 2 * standing.n_iter
+    loop_state = loop_state_of(op, U, objectives)
+    assert loop_state.state.objective == objectives[-1]
+    assert loop_state.best.objective == min(objectives)
+    assert list(loop_state.recent_objectives) == objectives[-PLATEAU_WINDOW - 1 :]
+    assert loop_state.n_iter == len(objectives) - 1
+    assert loop_state.evaluations == 2 * loop_state.n_iter
 
 
 def test_of_equal_states_the_first_is_the_best():
     op, U = problem_and_start()
-    first = first_standing(state_of(op, U, 1.0), record_of())
-    assert next_standing(first, state_of(op, U, 1.0), record_of(1)).best is first.state
+    first = initial_loop_state(state_of(op, U, 1.0), record_of())
+    assert next_loop_state(first, state_of(op, U, 1.0), record_of(1)).best is first.state
 
 
 OFF = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0, "max_iter": 100}
@@ -193,10 +195,10 @@ VERDICTS = {
 def test_verdicts(name):
     limits, record, objectives, status = VERDICTS[name]
     op, U = problem_and_start()
-    standing = standing_of(op, U, objectives, **record)
-    now, found = judged(op, Limits(**{**OFF, **limits}), standing)
+    loop_state = loop_state_of(op, U, objectives, **record)
+    now, found = check_stopping(op, Limits(**{**OFF, **limits}), loop_state)
     assert found is status
-    assert now is standing, "no pass was needed"
+    assert now is loop_state, "no pass was needed"
 
 
 @pytest.mark.parametrize("at_U", [True, False])
@@ -204,7 +206,7 @@ def test_a_gradient_elsewhere_costs_a_pass_and_is_not_asked_for_again_at_once(at
     op, U = problem_and_start()
     state = state_of(op, U, 1.0, gradient_norm=0.0, gradient_at_U=at_U)
     limits = Limits(**{**OFF, "gtol": 1e-12})
-    now, status = judged(op, limits, first_standing(state, record_of()))
+    now, status = check_stopping(op, limits, initial_loop_state(state, record_of()))
     assert status is (Status.GRADIENT if at_U else None)
     assert now.evaluations == op.evaluations == (0 if at_U else 1)
     if not at_U:
@@ -216,5 +218,5 @@ def test_a_gradient_elsewhere_costs_a_pass_and_is_not_asked_for_again_at_once(at
 
 def _asks_for_a_pass(op, limits, now, state, step):
     before = op.evaluations
-    judged(op, limits, next_standing(now, state, record_of(step)))
+    check_stopping(op, limits, next_loop_state(now, state, record_of(step)))
     return op.evaluations > before

@@ -190,7 +190,7 @@ def test_the_base_is_no_model():
         (
             lambda: Linear(U, SIGNATURE[:3]),
             ValueError,
-            r"\(40, 4\) does not go with a signature of shape \(3,\)",
+            r"\(40, 4\) does not match a signature of shape \(3,\)",
         ),
         (
             lambda: Linear(U, 2 * SIGNATURE),
@@ -208,7 +208,7 @@ def test_the_base_is_no_model():
         (
             lambda: TwoFactor(U, V[1:]),
             ValueError,
-            r"V of shape \(39, 4\) does not go with U of shape \(40, 4\)",
+            r"V of shape \(39, 4\) does not match U of shape \(40, 4\)",
         ),
         (lambda: TwoFactor(U, V.tolist()), TypeError, "V must be an array of floats, got list"),
     ],

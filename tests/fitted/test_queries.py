@@ -1,4 +1,4 @@
-"""Questions to fitted estimators: the model answers."""
+"""Queries that an object forwards to its model."""
 
 import inspect
 
@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from symrelu import LinkPredictor, SymReLU
 from symrelu.datasets import make_relu_gram
-from symrelu.estimators.queries import QueriesMixin
 from symrelu.fitted import FittedModel, SymmetricReLU
+from symrelu.fitted.queries import ModelQueriesMixin
 
 QUESTIONS = {
     "score_pairs": lambda asked: asked.score_pairs([0, 3], [1, 2]),
@@ -38,7 +38,7 @@ def test_an_estimator_answers_as_the_model_of_its_factor(name):
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_any_class_that_holds_a_model_can_be_asked(name):
-    class Holder(QueriesMixin):
+    class Holder(ModelQueriesMixin):
         _model = SymmetricReLU(np.random.default_rng(0).standard_normal((6, 2)), np.ones(2))
 
     for found, expected in zip(QUESTIONS[name](Holder()), QUESTIONS[name](Holder._model), strict=True):
@@ -46,7 +46,7 @@ def test_any_class_that_holds_a_model_can_be_asked(name):
 
 
 # The nearest items of LinkPredictor are a question of its own: without the links that are known.
-ASKED = [(asked, name) for asked in (QueriesMixin, SymReLU) for name in QUESTIONS]
+ASKED = [(asked, name) for asked in (ModelQueriesMixin, SymReLU) for name in QUESTIONS]
 ASKED += [(LinkPredictor, name) for name in QUESTIONS if name != "top_k"]
 
 
