@@ -54,7 +54,18 @@ REGISTERED: dict[str, MakeExperiment] = {}
 
 
 def register_experiment(name: str) -> Callable[[Make], Make]:
-    """Return a decorator that registers a function as the command ``symrelu reproduce NAME``."""
+    """Return a decorator that registers a function as the command ``symrelu reproduce NAME``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the command.
+
+    Returns
+    -------
+    decorator : callable
+        Registers the function that makes the experiment, and returns it unchanged.
+    """
 
     def register(make: Make) -> Make:
         if name in REGISTERED:

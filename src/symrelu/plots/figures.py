@@ -13,6 +13,13 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
     """Write a figure atomically, as SVG if the name ends in .svg, else as PNG.
 
     The same figure gives the same bytes: the file holds no date and no random identifiers.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    path : str or path-like
+    dpi : int, default=120
+        Dots per inch of a PNG.
     """
     from matplotlib import rc_context
 
@@ -24,13 +31,33 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
 
 
 def shown_axes(**settings: Any) -> Any:
-    """Return axes in a new pyplot figure, which notebooks and ``pyplot.show`` display."""
+    """Return axes in a new pyplot figure, which notebooks and ``pyplot.show`` display.
+
+    Parameters
+    ----------
+    **settings
+        Passed on to ``pyplot.figure``, such as ``figsize=(6, 4)``.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     pyplot = _matplotlib("pyplot")
     return pyplot.figure(layout="constrained", **settings).add_subplot()
 
 
 def new_figure(**settings: Any) -> Any:
-    """Return a matplotlib figure without a window and without pyplot's global state."""
+    """Return a matplotlib figure without a window and without pyplot's global state.
+
+    Parameters
+    ----------
+    **settings
+        Passed on to ``matplotlib.figure.Figure``, such as ``figsize=(6, 4)``.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
     figure = _matplotlib("figure").Figure(layout="constrained", **settings)
     _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)  # attaches itself to the figure
     return figure
@@ -39,13 +66,20 @@ def new_figure(**settings: Any) -> Any:
 def _matplotlib(module: str) -> Any:
     """Import a module of matplotlib, or raise an error that names the extra to install."""
     try:
+        import_module("matplotlib")  # a submodule may be there already when the package cannot be imported
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
         raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
 
 
 def plain_ticks(axis: Any) -> None:
-    """Label a logarithmic axis with 0.5 instead of 5 x 10^-1, and also minor ticks within two decades."""
+    """Label a logarithmic axis with 0.5 instead of 5 x 10^-1, and also minor ticks within two decades.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        Such as ``ax.yaxis``, after everything has been drawn.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")

@@ -42,7 +42,20 @@ def plot_matrices(matrices: dict[str, np.ndarray], axes: Any) -> Any:
 
 
 def binned(M: Any, order: np.ndarray, bins: int) -> np.ndarray:
-    """Return the means of M over bins x bins cells, with its rows and columns permuted by ``order``."""
+    """Return the means of M over bins x bins cells, with its rows and columns permuted by ``order``.
+
+    Parameters
+    ----------
+    M : sparse matrix or ndarray of shape (n, n)
+    order : ndarray of int of shape (n,)
+        The items in the order in which they are drawn.
+    bins : int
+        Cells along each side.
+
+    Returns
+    -------
+    means : ndarray of shape (bins, bins)
+    """
     cell = _cells(order, bins)
     gather = sparse.csr_array((np.ones(len(cell)), (cell, np.arange(len(cell)))), shape=(bins, len(cell)))
     total = gather @ M @ gather.T
@@ -51,7 +64,18 @@ def binned(M: Any, order: np.ndarray, bins: int) -> np.ndarray:
 
 
 def binned_gram(solution: Solution, order: np.ndarray, bins: int) -> np.ndarray:
-    """Return the means of max(0, X) over bins x bins cells, without forming X."""
+    """Return the means of max(0, X) over bins x bins cells, without forming X.
+
+    Parameters
+    ----------
+    solution : Solution
+    order, bins
+        As in :func:`binned`.
+
+    Returns
+    -------
+    means : ndarray of shape (bins, bins)
+    """
     cell = _cells(order, bins)
     right = solution.U * solution.signature
     total = np.zeros((bins, bins))
