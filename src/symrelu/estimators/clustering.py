@@ -63,7 +63,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     reconstruction_err_ : float
         ||M - max(0, X)||_F over the observed entries.
     relative_error_ : float
-        reconstruction_err_ divided by ||M||_F.
+        ``reconstruction_err_`` divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool

@@ -60,7 +60,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     reconstruction_err_ : float
         ||M - max(0, X)||_F.
     relative_error_ : float
-        reconstruction_err_ divided by ||M||_F.
+        ``reconstruction_err_`` divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool

@@ -80,7 +80,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     reconstruction_err_ : float
         ||N - max(0, X)||_F over the pairs that are not masked.
     relative_error_ : float
-        reconstruction_err_ divided by ||N||_F.
+        ``reconstruction_err_`` divided by ||N||_F.
     n_iter_ : int
         Number of steps of the longest fit.
     converged_ : bool
