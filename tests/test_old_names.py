@@ -1,6 +1,7 @@
 """Names of 0.1.0: each path on its API page is importable, and the old ones say where to go."""
 
 import ast
+import importlib.util
 import subprocess
 import sys
 import warnings
@@ -119,6 +120,24 @@ def test_each_kind_of_import(statement):
         [sys.executable, "-W", "error::UserWarning", "-c", program], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
+
+
+def test_a_star_import_works_as_it_did():
+    namespace = {}
+    with pytest.warns(DeprecationWarning) as caught:
+        exec("from symrelu.linkage import *", namespace)  # as users write it
+    assert len(caught) == 3
+    assert namespace["average_linkage"] is symrelu.fitted.average_linkage
+    assert set(namespace) - {"__builtins__"} == {"Tree", "average_linkage", "average_linkage_of_factor"}
+
+
+def test_tools_that_look_for_old_modules_find_them():
+    assert importlib.util.find_spec("symrelu.linkage").name == "symrelu.linkage"
+
+
+def test_completion_suggests_public_names_only():
+    names = {name for name in dir(symrelu) if not name.startswith("_")}
+    assert names == {*symrelu.__all__, *symrelu._PACKAGES}
 
 
 def test_old_modules_hold_nothing_else():

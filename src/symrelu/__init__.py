@@ -87,7 +87,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    # Neither what this file imports nor the deprecated modules: tab completion should not suggest them.
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__, *_PACKAGES})
 
 
 old_names.install()

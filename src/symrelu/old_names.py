@@ -7,6 +7,7 @@ The old modules no longer exist. A stand-in for each is put into ``sys.modules``
 import sys
 import warnings
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -29,7 +30,9 @@ class _MovedModule(ModuleType):
     """A stand-in for an old module that forwards its names to their new paths."""
 
     def __init__(self, name: str, paths: dict[str, str]) -> None:
-        super().__init__(name, f"Moved: {', '.join(paths.values())}.")
+        super().__init__(name, f"Deprecated. Its names have moved: {', '.join(paths.values())}.")
+        self.__all__ = sorted(paths)
+        self.__spec__ = ModuleSpec(name, None)
         self.__paths = paths
 
     def __getattr__(self, name: str) -> Any:

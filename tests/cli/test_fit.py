@@ -189,7 +189,7 @@ def test_plot_without_matplotlib_is_refused_before_the_fit(tmp_path, matrix_file
         monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz", "--plot", "p.png"
     )
     assert code == 2
-    assert "pip install symrelu[plot]" in err
+    assert "pip install 'symrelu[plot]'" in err
     assert not (tmp_path / "o.npz").exists()
 
 

@@ -24,6 +24,6 @@ def test_jinja2_is_asked_for_before_the_work(tmp_path, monkeypatch, fits):
     import sys
 
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"pip install symrelu\[report\]"):
+    with pytest.raises(ImportError, match=r"pip install 'symrelu\[report\]'"):
         reproduce(Tiny(), tmp_path)
     assert not fits

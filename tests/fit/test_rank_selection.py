@@ -45,7 +45,7 @@ def test_frame_needs_pandas(found, monkeypatch):
 
 def test_plot_needs_matplotlib(found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install symrelu\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install 'symrelu\[plot\]'"):
         found.plot()
 
 

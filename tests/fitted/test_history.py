@@ -1,6 +1,8 @@
 """Status and History: what they say."""
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -74,3 +76,13 @@ def test_only_tests_that_were_met_count_as_converged():
 
 def test_causes_differ_and_every_advice_is_given():
     assert len({status.value for status in Status}) == len({status.advice for status in Status}) == len(Status)
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickled_status_holds_its_name_not_its_text(status, protocol):
+    content = pickle.dumps(status, protocol)
+    assert pickle.loads(content) is status
+    assert copy.deepcopy(status) is status
+    assert status.name.encode() in content
+    assert status.value.encode() not in content

@@ -72,7 +72,7 @@ def test_shown_axes_are_known_to_pyplot():
 def test_without_matplotlib_the_extra_is_named(monkeypatch, make):
     for module in ("matplotlib", "matplotlib.figure", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=r"pip install symrelu\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install 'symrelu\[plot\]'"):
         make()
 
 

@@ -377,7 +377,7 @@ REFUSED = {
     "another diagonal": (
         lambda: select_rank(Problem.of(DENSE), diagonal="ignore"),
         TypeError,
-        r"diagonal must be left out if M is a Problem.*Create it by Problem.of\(M, diagonal='ignore'\)",
+        r"M is a Problem with diagonal='fit'.*create the Problem by Problem.of\(matrix, diagonal='ignore'\)",
     ),
     "no diagonal": (
         lambda: Problem.of(DENSE, diagonal="none"),

@@ -75,8 +75,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         reject_masked_arrays(X, "X")
         if isinstance(X, Problem):
             raise TypeError(
-                "X must be a matrix or a graph, got a Problem. Pass fit(problem.M, mask=problem.mask), or the "
-                "Problem itself to symrelu.fit.decompose."
+                "X must be a matrix or a graph, got a Problem. Pass fit(problem.M, mask=problem.mask) and set "
+                "diagonal on the estimator, or pass the Problem to symrelu.decompose."
             )
         similarities = self._similarities(X)
         if similarities is None:

@@ -101,7 +101,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     --------
     >>> from symrelu import metrics
     >>> from symrelu.datasets import load_digits_graph
-    >>> from symrelu.estimators.clustering import SymReLUClustering
+    >>> from symrelu import SymReLUClustering
     >>> M, digits = load_digits_graph()
     >>> labels = SymReLUClustering(n_clusters=10, max_iter=30, random_state=0).fit_predict(M)
     >>> metrics.clustering_accuracy(digits, labels) > 0.8

@@ -23,7 +23,7 @@ def require_jinja2() -> Any:
     try:
         import jinja2
     except ImportError as error:
-        raise ImportError("Pages need jinja2: pip install symrelu[report].") from error
+        raise ImportError("Pages need jinja2: pip install 'symrelu[report]'.") from error
     return jinja2
 
 

@@ -71,7 +71,7 @@ class Synthetic(Experiment):
     seeds : int, default=5
         Number of matrices of each kind for the setting that reproduces the paper.
     beside : int, default=2
-        The same for the other settings.
+        Number of matrices of each kind for every other setting.
     quick : bool, default=False
         Whether to run one seed, four momenta and the three smallest problems only. The full run contains these
         cells too.
@@ -252,7 +252,8 @@ class Synthetic(Experiment):
 
 
 Beside = Annotated[
-    int | None, Option("The same for the other settings (2 if not given).", minimum=1, chosen_by_quick=True)
+    int | None,
+    Option("Number of seeds for every other setting (2 if not given).", minimum=1, chosen_by_quick=True),
 ]
 
 

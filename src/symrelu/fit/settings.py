@@ -174,8 +174,8 @@ class Start:
         kind=f"{_one_of(sorted(STARTS))} or array of shape (n, rank)",
         text='Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a '
         'negative number, "spectral" those of M itself (both by a dense eigendecomposition if the rank is '
-        'n / 2 or more); "random" is normally distributed and scaled to M, "uniform" the same from numbers '
-        "in [0, 1).",
+        'n / 2 or more); "random" is normally distributed and scaled to M, "uniform" draws from [0, 1) '
+        "and is scaled likewise.",
         brief=f"Starting factor: {_words(sorted(STARTS))}.",
         typed=str,
     )

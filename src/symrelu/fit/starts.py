@@ -107,8 +107,8 @@ def imputed_start(op: Operator, rng: Any) -> np.ndarray:
 def count_negative(op: Operator, random_state: Any = None) -> int:
     """Return the number of negative columns that ``n_negative="auto"`` stands for.
 
-    Of M with its zeros replaced by a negative number, take the ``rank`` eigenvalues of largest magnitude and
-    count the negative ones. At least one column stays positive.
+    Replace the zeros of M by a negative number, take the ``rank`` eigenvalues of largest magnitude, and count
+    the negative ones. At least one column stays positive.
     """
     rng = random_generator(random_state, _STREAM)
     values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)

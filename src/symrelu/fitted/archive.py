@@ -200,7 +200,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _norm(name: str, value: Any) -> float:
-    """Return a number in the units of M, which is infinite if it exceeds the range of floats."""
+    """Check a number in the units of M. It may be infinite, if it exceeded the range of floats."""
     return math.inf if value == math.inf else check_number(name, value)
 
 

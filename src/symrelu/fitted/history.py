@@ -23,6 +23,10 @@ class Status(enum.Enum):
     INTERRUPTED = "the fit was interrupted"
     NON_FINITE = "the iteration diverged to non-finite numbers"
 
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
+        """Pickle by name: the texts may be reworded."""
+        return getattr, (Status, self.name)
+
     @property
     def converged(self) -> bool:
         """Whether the fit met a convergence test, rather than reaching a limit or failing."""

@@ -108,7 +108,7 @@ def average_linkage(M: Any) -> Tree:
     Examples
     --------
     >>> import numpy as np
-    >>> from symrelu.fitted.linkage_tree import average_linkage
+    >>> from symrelu.fitted import average_linkage
     >>> M = np.array([[0, 3, 1, 0], [3, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
     >>> tree = average_linkage(M)
     >>> tree.similarity
@@ -146,7 +146,7 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     Examples
     --------
     >>> import numpy as np
-    >>> from symrelu.fitted.linkage_tree import average_linkage_of_factor
+    >>> from symrelu.fitted import average_linkage_of_factor
     >>> U = np.array([[2, 0], [2, 0.5], [-1, 2], [-1, 3]])
     >>> tree = average_linkage_of_factor(U)
     >>> tree.cut(2)

@@ -188,7 +188,7 @@ class SymmetricReLU(OneFactor):
     Examples
     --------
     >>> import numpy as np
-    >>> from symrelu.fitted.models import SymmetricReLU
+    >>> from symrelu.fitted import SymmetricReLU
     >>> U = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
     >>> model = SymmetricReLU(U, signature=np.array([1.0, -1.0]))
     >>> model.score_pairs(0, [1, 2])
@@ -270,7 +270,7 @@ class Linear(OneFactor):
     Examples
     --------
     >>> import numpy as np
-    >>> from symrelu.fitted.models import Linear
+    >>> from symrelu.fitted import Linear
     >>> U = np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
     >>> Linear(U, signature=np.array([1.0, -1.0])).reconstruct(0)
     array([[ 0.,  2., -3.]])
@@ -297,7 +297,7 @@ class TwoFactor(FittedModel):
     Examples
     --------
     >>> import numpy as np
-    >>> from symrelu.fitted.models import TwoFactor
+    >>> from symrelu.fitted import TwoFactor
     >>> model = TwoFactor(U=np.array([[1.0], [2.0]]), V=np.array([[3.0], [-1.0]]))
     >>> model.score_pairs([0, 1], [1, 0])
     array([-1.,  6.])

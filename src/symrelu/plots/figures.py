@@ -69,7 +69,7 @@ def _matplotlib(module: str) -> Any:
         import_module("matplotlib")  # a submodule may be there already when the package cannot be imported
         return import_module(f"matplotlib.{module}")
     except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
+        raise ImportError("Plots need matplotlib: pip install 'symrelu[plot]'.") from error
 
 
 def plain_ticks(axis: Any) -> None:

@@ -57,7 +57,8 @@ def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> 
 def looks_like_distances(problem: Any) -> bool:
     """Return whether the observed off-diagonal entries of M behave like distances.
 
-    Few of them may be zero, and none if M is sparse: for most sparse matrices, counting the entries is enough.
+    A sparse M with an observed zero is ruled out at once, a dense M if many entries are zero. So for most
+    sparse matrices it is enough to count the entries.
 
     Parameters
     ----------

@@ -161,8 +161,8 @@ class Problem:
             )
         if diagonal == "ignore" and self.diagonal == "fit":
             raise TypeError(
-                f"diagonal must be left out if {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
-                f"Create it by Problem.of({name}, diagonal='ignore')."
+                f"{name} is a Problem with diagonal='fit', got diagonal='ignore' in addition. Leave diagonal "
+                "out, or create the Problem by Problem.of(matrix, diagonal='ignore')."
             )
 
     def __repr__(self) -> str:

@@ -53,8 +53,8 @@ class Eigen:
         In [0, 1]: step k after a restart extrapolates with the weight ``momentum * (k - 1) / (k + 2)``. If that
         increases the objective, the step is made without extrapolation and k restarts.
     sweeps : int, default=1
-        Products with each W; with many, the minimisation over U is exact. One is fastest if it suffices. The
-        first time it does not, the solver switches to two for the rest of the fit.
+        Number of products with each W; the more, the closer the minimisation over U is to exact. One is fastest
+        if it suffices. The first time it does not, the solver switches to two for the rest of the fit.
 
     Examples
     --------
