@@ -6,7 +6,23 @@ from typing import TYPE_CHECKING, Any
 from symrelu import old_names
 
 if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers and editors
-    from symrelu import baselines, datasets, graphs, metrics
+    from symrelu import (
+        baselines,
+        datasets,
+        estimators,
+        experiments,
+        files,
+        fit,
+        fitted,
+        graphs,
+        kernels,
+        metrics,
+        operators,
+        plots,
+        problem,
+        solvers,
+        validation,
+    )
     from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
     from symrelu.fit.checkpoint import Checkpoint
     from symrelu.fit.decompose import decompose
@@ -64,26 +80,31 @@ _PACKAGES = (
     "datasets",
     "estimators",
     "experiments",
+    "files",
     "fit",
     "fitted",
     "graphs",
+    "kernels",
     "metrics",
     "operators",
     "plots",
     "problem",
     "solvers",
+    "validation",
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name in _PACKAGES:
-        value = import_module(f"symrelu.{name}")
-    else:
-        raise AttributeError(f"module 'symrelu' has no attribute {name!r}")
-    globals()[name] = value  # further accesses do not call __getattr__
-    return value
+if not TYPE_CHECKING:  # a type checker that saw it would accept any name
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        elif name in _PACKAGES:
+            value = import_module(f"symrelu.{name}")
+        else:
+            raise AttributeError(f"module 'symrelu' has no attribute {name!r}")
+        globals()[name] = value  # further accesses do not call __getattr__
+        return value
 
 
 def __dir__() -> list[str]:

@@ -249,7 +249,7 @@ def test_a_docstring_is_completed():
         init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, rank), default="random"
             Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a negative number,
             "spectral" those of M itself (both by a dense eigendecomposition if the rank is n / 2 or more); "random" is
-            normally distributed and scaled to M, "uniform" the same from numbers in [0, 1).
+            normally distributed and scaled to M, "uniform" draws from [0, 1) and is scaled likewise.
         **others
             The rest.
 

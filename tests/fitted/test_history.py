@@ -86,3 +86,19 @@ def test_a_pickled_status_holds_its_name_not_its_text(status, protocol):
     assert copy.deepcopy(status) is status
     assert status.name.encode() in content
     assert status.value.encode() not in content
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("relative_error fell to tol", Status.TOLERANCE),
+        ("the iteration left the finite numbers", Status.NON_FINITE),
+    ],
+)
+def test_texts_of_0_1_0_are_understood(text, status):
+    assert Status(text) is status
+
+
+def test_other_texts_are_refused():
+    with pytest.raises(ValueError, match="'it is done' is not a valid Status"):
+        Status("it is done")

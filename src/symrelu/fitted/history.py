@@ -23,6 +23,10 @@ class Status(enum.Enum):
     INTERRUPTED = "the fit was interrupted"
     NON_FINITE = "the iteration diverged to non-finite numbers"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Status | None:
+        return _TEXTS_OF_0_1_0.get(value)
+
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         """Pickle by name: the texts may be reworded."""
         return getattr, (Status, self.name)
@@ -37,6 +41,12 @@ class Status(enum.Enum):
         """What to try next."""
         return _ADVICE[self]
 
+
+# Pickles of 0.1.0 hold these texts in place of the names.
+_TEXTS_OF_0_1_0: dict[object, Status] = {
+    "relative_error fell to tol": Status.TOLERANCE,
+    "the iteration left the finite numbers": Status.NON_FINITE,
+}
 
 _ADVICE = {
     Status.TOLERANCE: "The requested accuracy was reached. Lower tol for a closer fit.",

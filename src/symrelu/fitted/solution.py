@@ -46,8 +46,10 @@ class Solution(ModelQueriesMixin):
     diagonal : {"fit", "ignore"}
         Whether the diagonal of M was fitted or treated as unobserved.
 
-    Notes ----- The solution forwards queries to its model. Besides the methods of every model, it has those of
-    its own model only; ``hasattr`` shows whether one is available:
+    Notes
+    -----
+    The solution forwards queries to its model. In addition to the methods that all models have, it has those of
+    its own model; ``hasattr`` shows whether one is available:
 
     ``transform(M_new, mask=None)``, ``score(M_new, mask=None)``
         Rows of new items, and how well the model explains them (``SymmetricReLU`` only). See
