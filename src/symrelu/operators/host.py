@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
-from symrelu.kernels import tiles
 from symrelu.kernels.row_systems import solve_rows
-from symrelu.kernels.threads import allowed_threads, run_rounds
+from symrelu.kernels.streaming import workers_for
+from symrelu.kernels.threads import run_tasks
 from symrelu.operators.base import Operator
+
+# Rows whose small systems are solved in one call: their arrays stay in the cache.
+_ROWS_AT_ONCE = 256
 
 
 class HostOperator(Operator):
@@ -89,23 +92,18 @@ class SupportOperator(HostOperator):
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
         indptr, indices = self.support
-        right = np.ascontiguousarray(right.transpose(0, 2, 1))
         inverse = np.linalg.inv(ridge)
-        T, Z = V @ inverse, right @ inverse
-        solution = np.empty_like(right)
-        sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
-        workers = min(allowed_threads(), self.n) if sharing else 1
-        bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
+        T = V @ inverse
+        solution = np.empty((self.n, right.shape[2], V.shape[1]), right.dtype)
 
-        def work(_: int, parts: Sequence[int]) -> None:
-            for part in parts:
-                first, last = bounds[part], bounds[part + 1]
-                solve_rows(indptr, indices, V, ridge, T, Z, right, solution, first, last)
+        def solve(rows: slice) -> None:
+            here = np.ascontiguousarray(right[rows].transpose(0, 2, 1))
+            solve_rows(indptr[rows.start :], indices, V, ridge, T, here @ inverse, here, solution[rows])
 
-        run_rounds(lambda: [range(workers)], work, workers)
+        run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
         return solution.transpose(0, 2, 1)
 
     def warm_up(self) -> None:
         one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
         no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
-        solve_rows(*no_rows, one, one, one, empty, empty, empty, np.int64(0), np.int64(0))
+        solve_rows(*no_rows, one, one, one, empty, empty, empty)
