@@ -198,9 +198,9 @@ def stream(
 
     Parameters
     ----------
-    A : C-contiguous ndarray of shape (p, rank)
-    B : C-contiguous ndarray of shape (q, rank)
-    V : C-contiguous ndarray of shape (q, columns), or None
+    A : ndarray of shape (p, rank)
+    B : ndarray of shape (q, rank)
+    V : ndarray of shape (q, columns), or None
         Without V only the sums are computed: one matrix product less.
     data : TileData
         M, cut into tiles of the same side.
@@ -234,9 +234,9 @@ def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: boo
     row_blocks, column_blocks = blocks_of(len(A), side), blocks_of(len(B), side)
     columns = 0 if V is None else V.shape[1]
     return Pass(
-        A=A,
-        B=B,
-        V=np.empty((len(B), 0), A.dtype) if V is None else V,
+        A=np.ascontiguousarray(A),
+        B=np.ascontiguousarray(B),
+        V=np.empty((len(B), 0), A.dtype) if V is None else np.ascontiguousarray(V),
         side=side,
         symmetric=symmetric,
         schedule=symmetric_schedule(row_blocks) if symmetric else schedule(row_blocks, column_blocks),
