@@ -82,9 +82,9 @@ def serve() -> None:
 class Tree:
     """A process that runs the package of one source tree."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, script: Path = Path(__file__)) -> None:
         environment = {**os.environ, "PYTHONPATH": str(path.resolve() / "src")}
-        command = [sys.executable, "-W", "ignore", __file__, "--serve"]
+        command = [sys.executable, "-W", "ignore", str(script), "--serve"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, **pipes)
         self.names = json.loads(self._line())
@@ -96,7 +96,7 @@ class Tree:
             raise SystemExit("A tree ended before its time: its message stands above.")
         return line
 
-    def seconds(self, name: str) -> float:
+    def seconds(self, name: object) -> float:
         """Return how long a job takes."""
         assert self.process.stdin is not None
         print(json.dumps(name), file=self.process.stdin, flush=True)
