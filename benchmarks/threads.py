@@ -107,16 +107,22 @@ def serve() -> None:
             print(time.perf_counter() - start, flush=True)
 
 
-def measure(trees: dict[str, Tree], case: tuple[int, int, str], threads: list[int], rounds: int) -> dict[str, float]:
+def measure(
+    trees: dict[str, Tree], case: tuple[int, int, str], threads: list[int], rounds: int
+) -> dict[str, float]:
     """Return the median seconds of each tree, job and number of threads."""
-    wanted = [(tree, name, count) for tree in trees for name in ("evaluation", "step", "limit") for count in threads]
+    wanted = [
+        (tree, name, count) for tree in trees for name in ("evaluation", "step", "limit") for count in threads
+    ]
     wanted = [job for job in wanted if job[0] == "here" or job[1] != "limit"]
     seconds: dict[tuple[str, str, int], list[float]] = {job: [] for job in wanted}
     order = random.Random(0)
     for _ in range(rounds):
         for tree, name, count in order.sample(wanted, len(wanted)):
             seconds[tree, name, count].append(trees[tree].seconds([name, count, *case]))
-    return {f"{tree} {name} {count}": statistics.median(values) for (tree, name, count), values in seconds.items()}
+    return {
+        f"{tree} {name} {count}": statistics.median(values) for (tree, name, count), values in seconds.items()
+    }
 
 
 def print_table(rows: list[dict[str, Any]], with_base: bool) -> None:
@@ -176,7 +182,12 @@ def main() -> None:
         case = (n, options.rank, options.dtype)
         rows += rows_of(case, options.threads, measure(trees, case, options.threads, options.rounds))
         print_table(rows[-len(options.threads) :], options.base is not None)
-    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "rank": options.rank, "dtype": options.dtype}
+    machine = {
+        "cpus": os.cpu_count(),
+        "machine": platform.machine(),
+        "rank": options.rank,
+        "dtype": options.dtype,
+    }
     print(f"\n{machine}")
     if options.json:
         options.json.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2))

@@ -152,11 +152,10 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
 
     Parameters
     ----------
-    M : sparse matrix, sparse array or array-like of shape (n, n)
+    M, diagonal, mask
+        As for :func:`relative_error`.
     rank : int
-    diagonal : {"fit", "ignore"}, default="fit"
-    mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry is unknown.
+        Number of columns of the factor.
 
     Returns
     -------

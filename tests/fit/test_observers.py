@@ -159,7 +159,7 @@ def test_what_an_operator_does_not_offer_is_refused_before_the_fit():
     for wish in ("solve_rows", "imputed_matmul"):
         with pytest.raises(NotImplementedError, match="LinearModelOperator does not"):
             getattr(op, wish)(*[None] * (3 if wish == "solve_rows" else 2))
-    with pytest.raises(NotImplementedError, match="LinearModelOperator does not count its positive entries"):
+    with pytest.raises(NotImplementedError, match="LinearModelOperator does not implement n_positive"):
         _ = op.n_positive
 
 

@@ -24,6 +24,10 @@ class SymANLS(CoupledSolver):
     coupling : float, default=0.66
         Weight of ||U - V||^2 / 2.
 
+    Notes
+    -----
+    Each row is a nonnegative least-squares problem, solved by block principal pivoting (Kim and Park, 2011).
+
     References
     ----------
     D. Kuang, S. Yun, H. Park, "SymNMF: nonnegative low-rank approximation of a similarity matrix for graph

@@ -1,4 +1,4 @@
-"""A few leading eigenpairs by ARPACK: the same for the same seed, and what it has found where it gives up."""
+"""A few leading eigenpairs by ARPACK: reproducible, with partial results if it does not converge."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 
 def arpack_suits(k: int, n: int) -> bool:
-    """Whether k eigenpairs of an n x n matrix are few enough.
+    """Return whether k eigenpairs of an n x n matrix are few enough for ARPACK.
 
-    ARPACK needs k well below n, and k vectors beyond that are themselves half as large as the matrix: there
-    is then room for a dense method, which finds all of them.
+    ARPACK needs k well below n. Above n / 2, the vectors alone take half the memory of the matrix, so there is
+    room for a dense method, which finds all eigenpairs.
     """
     return 2 * k < n
 
 
 def search_vectors(n: int, rng: Any) -> tuple[np.ndarray, np.random.Generator]:
-    """Return the vector that a search starts from, and the source of those it draws where eigenvalues repeat.
+    """Return the starting vector, and the generator of restart vectors, which repeated eigenvalues require.
 
-    ARPACK would take both from the system, and find other vectors in each run.
+    ARPACK would seed both from the system and return different vectors in each run.
     """
     v0 = rng.standard_normal(n)
+    # Seeded by the bits of v0, so that a legacy RandomState works too and is not advanced any further.
     return v0, np.random.default_rng(v0.view(np.uint64))
 
 
 def largest_eigenpairs(
     A: Any, k: int, v0: np.ndarray, further: Any, *, by_magnitude: bool, tolerance: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to k of the largest eigenvalues, with their eigenvectors, as far as ARPACK finds them.
+    """Return up to k of the largest eigenvalues, with their eigenvectors.
 
     Parameters
     ----------
@@ -39,15 +40,15 @@ def largest_eigenpairs(
     v0, further : ndarray of shape (n,), Generator
         As :func:`search_vectors` returns them.
     by_magnitude : bool
-        Whether large negative eigenvalues count as well.
+        Whether to rank eigenvalues by absolute value, so that large negative ones count too.
     tolerance : float, default=0.0
-        Relative, on the eigenvalues; zero stands for the precision of the type.
+        Relative accuracy of the eigenvalues; 0 means machine precision.
 
     Returns
     -------
     values : ndarray of shape (found,)
-        In no particular order. There are fewer than k, or none, where ARPACK gave up, as it may where A has
-        few distinct eigenvalues.
+        In no particular order. Fewer than k, possibly none, if ARPACK did not converge, which happens when A
+        has few distinct eigenvalues.
     vectors : ndarray of shape (n, found)
     """
     which = "LM" if by_magnitude else "LA"
@@ -55,5 +56,5 @@ def largest_eigenpairs(
         return eigsh(A, k=k, which=which, v0=v0.astype(A.dtype), tol=tolerance, rng=further)
     except ArpackNoConvergence as unfinished:
         return unfinished.eigenvalues, unfinished.eigenvectors
-    except ArpackError:
+    except ArpackError:  # it failed before any pair converged
         return np.empty(0, A.dtype), np.empty((A.shape[0], 0), A.dtype)

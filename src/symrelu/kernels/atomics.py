@@ -1,4 +1,4 @@
-"""Numbers that several threads read and write without the interpreter lock: three instructions of the processor."""
+"""Atomic operations on int64 arrays, for compiled code that runs in several threads without the GIL."""
 
 from __future__ import annotations
 

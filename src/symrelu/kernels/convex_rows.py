@@ -1,11 +1,11 @@
-"""One convex problem for each row: what a row of similarities asks of the factor of a new item.
+"""One convex problem for each new row of similarities, whose minimum is the factor row u of a new item.
 
-With the products x_j = u . v_j, a row of known similarities m costs
+With the products x_j = u . v_j, a row of observed similarities m has the cost
 
     1/2 sum over m_j > 0 of (x_j - m_j)^2  +  zero_weight / 2 sum over m_j = 0 of max(0, x_j)^2.
 
-Entries of ``coded`` are m, or a negative number where the similarity is unknown. The *excess* is the derivative
-of the cost by the products; a zero of m is *active* where its product is positive.
+Entries of ``coded`` are m, or a negative number where the similarity is unobserved. The *excess* is the
+derivative of the cost with respect to the products; a zero of m is *active* if its product is positive.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from symrelu.kernels.jit import compiled
 
 _MOST_TRIALS = 100
-_ENOUGH = 0.01  # a search along a line ends when the slope has fallen to this part
-_LONGEST = 100.0  # step: along a direction without curvature, rounding decides
+_ENOUGH = 0.01  # a line search ends when the slope has dropped to this fraction of the initial one
+_LONGEST = 100.0  # along a direction without curvature, rounding errors would decide the step length
 
 
 @compiled
 def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[no-untyped-def]
-    """Write the excess and the active zeros. Return how many zeros of each row have changed sides."""
+    """Write the excess and the active zeros. Return how many zeros of each row became active or inactive."""
     changed = np.zeros(X.shape[0], np.int64)
     for i in range(X.shape[0]):
         count = 0
@@ -40,11 +40,11 @@ def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[n
 def move_rows(  # type: ignore[no-untyped-def]
     X, Z, coded, zero_weight, slopes, penalty_slopes, penalty_curvatures, steps
 ):
-    """Move each row of X along its row of Z to where the cost is lowest. Write how far into ``steps``.
+    """Move each row of X along its row of Z to the minimum of the cost. Write the step lengths into ``steps``.
 
-    The cost that is not in the products (the penalty) adds ``penalty_slopes + t penalty_curvatures`` to the
-    derivative by the length t of the step; ``slopes`` has the whole derivative at t = 0. It rises along t and
-    is piecewise linear: Newton's method from t = 1 comes to its zero, kept in an interval that must hold it.
+    The penalty, which does not depend on the products, adds ``penalty_slopes + t penalty_curvatures`` to the
+    derivative with respect to the step length t; ``slopes`` holds the whole derivative at t = 0. The derivative
+    increases with t and is piecewise linear, so Newton's method, safeguarded by bisection, finds its zero.
     """
     for i in range(X.shape[0]):
         low, high = 0.0, np.inf
@@ -66,6 +66,7 @@ def move_rows(  # type: ignore[no-untyped-def]
             else:
                 low = t
             following = t - slope / curvature
+            # Outside the bracket: bisect, or double t while there is no upper end.
             if not low < following < high:
                 following = (low + high) / 2 if high < np.inf else 2 * t
             following = min(following, _LONGEST)

@@ -1,4 +1,4 @@
-"""How the compiled functions of the library are compiled, and what happens where they cannot be cached."""
+"""Compile functions with numba, and cache the machine code if that is possible."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from numba.core.caching import FunctionCache
 
 from symrelu.kernels.trouble import warn_once
 
-# Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning:
-# a non-finite factor has to show up as a non-finite loss.
+# Sums may be reordered, so that they vectorise, but NaN and infinity must propagate:
+# a non-finite factor has to produce a non-finite loss.
 FASTMATH = {"reassoc", "contract"}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` without the GIL, and cache the machine code where a cache can be written."""
+    """Compile ``function`` to run without the GIL, and cache the machine code if the cache is writable."""
     dispatcher = njit(nogil=True, fastmath=FASTMATH)(function)
-    # Without a folder for the cache (read-only installs) every process compiles.
+    # Without a cache directory (read-only installs), every process compiles.
     with suppress(RuntimeError, OSError):
-        # As cache=True does it. Numba asks the cache before and after it compiles, never in a call.
+        # This is what cache=True does. Numba uses the cache before and after compiling, never during a call.
         dispatcher._cache = ForgivingCache(function)
     return dispatcher
 
 
 class ForgivingCache(FunctionCache):
-    """Numba's cache on disk, whose failures end no call: the function has been compiled, or will be."""
+    """Numba's cache on disk, except that its failures do not propagate: the function is compiled anyway."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the cached machine code, or None where there is none that can be read."""
+        """Return the cached machine code, or None if there is none or it cannot be read."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged file can raise anything when it is unpickled
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write machine code to the cache, or warn that it cannot be."""
+        """Write machine code to the cache, or warn that this failed."""
         try:
-            self._save_or_begin_anew(sig, data)
+            self._save_or_reset(sig, data)
         except Exception as error:
             reason = str(error).rstrip(".") or type(error).__name__
             warn_once(
@@ -49,11 +49,11 @@ class ForgivingCache(FunctionCache):
                 "NUMBA_CACHE_DIR to a folder that can be written.",
             )
 
-    def _save_or_begin_anew(self, sig: Any, data: Any) -> None:
+    def _save_or_reset(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
         except OSError:
             raise
-        except Exception:  # the index is damaged, and would be so in every later process
+        except Exception:  # a damaged index would fail in every later process too
             self.flush()
             super().save_overload(sig, data)

@@ -1,8 +1,8 @@
-"""Linear algebra of the row problems: axes in which the fitted items are well scaled, and the shortest minimum.
+"""Linear algebra of the row problems: well-scaled axes, and the minimum of least norm.
 
-A row problem depends on u through the products V u alone (and through a penalty on |u|). The *axes* P have
-orthonormal products V P, so that u = P c costs the same whatever the sizes of the columns of V are. Length, on
-the other hand, is measured in u.
+A row problem depends on u only through the products V u (and through a penalty on |u|). The *axes* P have
+orthonormal products V P, so the coordinates c of u = P c are well scaled even if the columns of V differ
+widely in size. The norm that is minimised is that of u, not of c.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-_MOST_TURNS = 6  # three are enough
-_ORTHONORMAL = 0.1  # a basis that is off by this much is as good as any
-_DEPENDENT = 1e-11  # products of a direction that small, next to those of the columns, are rounding
+_MOST_TURNS = 6  # three were enough in practice
+_ORTHONORMAL = 0.1  # deviation of a Gram matrix from the identity that does no harm
+_DEPENDENT = 1e-11  # below this size, relative to the columns, the products of a direction are rounding errors
 
-_FLAT = 1e-10  # relative singular value below which the active items do not see a direction
-_OVER = 1e-12  # product that a wall may be crossed by, next to the largest coordinate
+_FLAT = 1e-10  # relative singular value below which the held products do not determine a direction
+_OVER = 1e-12  # tolerated violation of a constraint, relative to the largest coordinate
 _MOST_CUTS = 500
-_CUTS = 3  # walls that are taken in at once, next to the number of directions
+_CUTS = 3  # constraints that are added at once, per direction
 
 
 def orthonormal_axes(
     V: np.ndarray, penalty: np.ndarray, stretch: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return axes P, the products V P, and the Gram matrix of these.
+    """Return axes P, the products V P, and the Gram matrix of these products.
 
     Parameters
     ----------
@@ -31,18 +31,19 @@ def orthonormal_axes(
     penalty : ndarray of shape (rank,)
         The cost of u contains |penalty * u|^2 / 2.
     stretch : ndarray of shape (rank,)
-        The length of u is that of stretch * u.
+        The norm of u is measured as |stretch * u|.
 
     Returns
     -------
     P : ndarray of shape (rank, n_axes)
-        Fewer axes than columns where these are dependent: P c is then the shortest u of its products.
+        Fewer axes than columns if the columns are dependent: P c is then the u of least norm with its products.
     products : ndarray of shape (n, n_axes)
-        With columns that are orthonormal, up to ``_ORTHONORMAL``, when those of penalty * P are put below.
+        The columns of [V P; penalty * P] are orthonormal up to ``_ORTHONORMAL``.
     gram : ndarray of shape (n_axes, n_axes)
     """
     P, dropped = np.eye(V.shape[1]), np.empty((V.shape[1], 0))
     rotation = P
+    # One eigendecomposition of the Gram matrix leaves small directions inaccurate, so the basis is refined.
     for turn in range(_MOST_TURNS):
         P = P @ rotation
         products = V @ P if turn else V
@@ -57,16 +58,16 @@ def orthonormal_axes(
         if np.abs(whole - np.eye(len(sizes))).max(initial=0.0) <= _ORTHONORMAL:
             break
         rotation = np.linalg.eigh(whole)[1]
-    return _without(dropped, P, stretch), np.compress(kept, products, axis=1) / sizes, gram
+    return _orthogonal_to(dropped, P, stretch), np.compress(kept, products, axis=1) / sizes, gram
 
 
-def _without(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> np.ndarray:
-    """Take the dropped directions out of P, which does not change its products: this makes it shortest."""
+def _orthogonal_to(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> np.ndarray:
+    """Return P without its components along the dropped directions: same products, least norm."""
     if not dropped.shape[1]:
         return P
     Z = np.linalg.qr(stretch[:, None] * dropped)[0]
     P = stretch[:, None] * P
-    for _ in range(2):  # once more, for what rounding has left
+    for _ in range(2):  # twice, because the first projection leaves rounding errors
         P -= Z @ (Z.T @ P)
     return P / stretch[:, None]
 
@@ -74,10 +75,10 @@ def _without(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> np.ndar
 def shortest_minimum(
     c: np.ndarray, x: np.ndarray, coded: np.ndarray, touched: np.ndarray, B: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
-    """Return the coordinates of least |lengths c| among those that cost the same as a minimum.
+    """Return the coordinates of least |lengths c| among those with the same cost as a given minimum.
 
-    These have the same products with the similar items and the active zeros, and none above zero with the other
-    zeros: the point of a polyhedron that is nearest to the origin.
+    They have the same products with the similar items and the active zeros, and nonpositive products with the
+    other zeros: the result is the point of a polyhedron that is nearest to the origin.
 
     Parameters
     ----------
@@ -86,75 +87,78 @@ def shortest_minimum(
     x : ndarray of shape (n,)
         Its products B c.
     coded : ndarray of shape (n,)
-        Similarities, or a negative number where they are unknown.
+        Similarities, or a negative number where they are unobserved.
     touched : ndarray of bool of shape (n,)
-        The zeros whose product is above zero by rounding alone.
+        Zeros whose product is positive only because of rounding.
     B : ndarray of shape (n, n_axes)
     lengths : ndarray of shape (rank, n_axes)
 
     Returns
     -------
     shortest : ndarray of shape (n_axes,)
-        ``c`` itself where rounding hides a shorter one.
+        ``c`` itself if rounding errors prevent a shorter one.
     """
     held = (coded > 0) | ((coded == 0) & (x > 0) & ~touched)
     free = _null_space(B[held])
     if not free.shape[1]:
         return c
     directions, sizes, turn = np.linalg.svd(lengths @ free, full_matrices=False)
-    free = free @ turn.T / sizes  # now of length one, and orthogonal in u
+    free = free @ turn.T / sizes  # now orthonormal in u
     part = directions.T @ (lengths @ c)
     rest = c - free @ part
-    wall = (coded == 0) & ~held
+    inactive = (coded == 0) & ~held
     slack = _OVER * np.abs(c).max()
-    walls, limits = B[wall], np.maximum(0, x[wall]) + slack
-    over = walls @ rest - limits
-    if (over <= 0).all():
+    constraints, limits = B[inactive], np.maximum(0, x[inactive]) + slack
+    violation = constraints @ rest - limits
+    if (violation <= 0).all():
         return rest
-    shortest = rest + free @ _shortest_within(walls @ free, -over, float(np.linalg.norm(part)))
-    return shortest if (walls @ shortest <= limits + slack).all() else c
+    size = float(np.linalg.norm(part))
+    shortest = rest + free @ _least_distance(constraints @ free, -violation, size)
+    return shortest if (constraints @ shortest <= limits + slack).all() else c
 
 
 def _null_space(A: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the vectors that A takes to zero."""
+    """Return an orthonormal basis of the null space of A."""
+    # R has the null space of A, and far fewer rows.
     _, sizes, axes = np.linalg.svd(np.linalg.qr(A)[1])
     return axes[np.count_nonzero(sizes > _FLAT * sizes.max(initial=0.0)) :].T
 
 
-def _shortest_within(G: np.ndarray, limits: np.ndarray, size: float) -> np.ndarray:
-    """Return the shortest y with G y <= limits, if there is one not longer than ``size``.
+def _least_distance(G: np.ndarray, limits: np.ndarray, size: float) -> np.ndarray:
+    """Return the shortest y with G y <= limits, provided that one of norm at most ``size`` exists.
 
-    Least distance programming (Lawson and Hanson, chapter 23): nonnegative least squares in the multipliers of
-    the walls that y presses against. Of many walls few matter: they are taken in as they are crossed.
+    Least distance programming (Lawson and Hanson, chapter 23): nonnegative least squares for the multipliers of
+    the constraints. Few of many constraints matter, so they are added when they are violated.
     """
     limits = limits / size
     norms = np.linalg.norm(G, axis=1)
-    y, pressed = np.zeros(G.shape[1]), np.empty(0, np.int64)
+    y, active = np.zeros(G.shape[1]), np.empty(0, np.int64)
     for _ in range(_MOST_CUTS):
-        over = G @ y - limits
-        over[pressed] = 0
-        crossed = np.flatnonzero((over > 0) & (norms > 0))
-        if not len(crossed):
+        violation = G @ y - limits
+        violation[active] = 0
+        violated = np.flatnonzero((violation > 0) & (norms > 0))
+        if not len(violated):
             break
-        furthest = np.argsort(-over[crossed] / norms[crossed])[: _CUTS * len(y)]
-        walls = np.append(pressed, crossed[furthest])
-        multipliers, y = _press(G[walls], limits[walls])
-        pressed = walls[multipliers > 0]
+        furthest = np.argsort(-violation[violated] / norms[violated])[: _CUTS * len(y)]
+        chosen = np.append(active, violated[furthest])
+        multipliers, y = _solve_dual(G[chosen], limits[chosen])
+        active = chosen[multipliers > 0]
     return y * size
 
 
-def _press(G: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the multipliers of the walls, and the shortest y within them (zeros where rounding hides it)."""
+def _solve_dual(G: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the multipliers, and the shortest y with G y <= limits (zero if rounding errors prevent it)."""
     dual = np.vstack([G.T, limits])
     target = np.append(np.zeros(G.shape[1]), -1.0)
     try:
         multipliers = nnls(dual, target)[0]
-    except RuntimeError:  # it does not end
+    except RuntimeError:  # scipy's iteration limit
         return np.ones(len(G)), np.zeros(G.shape[1])
     residual = dual @ multipliers - target
     if not residual[-1] > 0:
         return np.ones(len(G)), np.zeros(G.shape[1])
     y = -residual[:-1] / residual[-1]
-    pressed = multipliers > 0
-    y += np.linalg.lstsq(G[pressed], limits[pressed] - G[pressed] @ y)[0]  # the rows of the dual differ in size
+    active = multipliers > 0
+    # The rows of the dual differ in size, so y meets the active constraints only roughly: correct it.
+    y += np.linalg.lstsq(G[active], limits[active] - G[active] @ y)[0]
     return multipliers, y

@@ -1,8 +1,8 @@
 """Rows of similarities between clusters, kept sparse while the clusters merge.
 
-The row of an item is a *segment* of a csr matrix. The row of a cluster is a chain of the segments of its
-members; their entries name the clusters that there were when they were written. Reading a row brings it up to
-date and writes it back into its own segments, so that no further memory is needed.
+The row of an item is a *segment* of a CSR matrix. The row of a cluster is a chain of the segments of its
+members; their column indices refer to the clusters that existed when they were written. Reading a row updates
+it and writes it back into its own segments, so no further memory is needed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOBODY = -1
 
 @compiled
 def find(parent, item):  # type: ignore[no-untyped-def]
-    """Return the cluster of an item, and shorten the way to it."""
+    """Return the cluster of an item, and shorten the path to it (union-find with path halving)."""
     while parent[item] != item:
         parent[item] = parent[parent[item]]
         item = parent[item]
@@ -27,10 +27,11 @@ def find(parent, item):  # type: ignore[no-untyped-def]
 def nearest(  # type: ignore[no-untyped-def]
     cluster, data, indices, indptr, used, following, last, parent, sizes, sums, others
 ):
-    """Return the cluster of largest mean similarity, the lowest one of equals, and that mean.
+    """Return the cluster with the largest mean similarity, and that mean; ties go to the lower index.
 
-    The entries of ``data`` are positive. Of each segment, ``used`` entries are in use and ``following`` is the
-    next one of the same cluster, up to ``last``. ``sums`` (all zero) and ``others`` are room for a row.
+    The entries of ``data`` are positive. For each segment, ``used`` is the number of entries in use and
+    ``following`` the next segment of the same cluster, up to ``last``. ``sums`` (all zero) and ``others`` are
+    workspace for a row.
     """
     count = 0
     segment = cluster
@@ -44,6 +45,7 @@ def nearest(  # type: ignore[no-untyped-def]
                 sums[other] += data[place]
         segment = following[segment]
 
+    # The merged row is never longer than its segments together: entries only coincide or vanish.
     best, largest = NOBODY, 0.0
     segment, written = cluster, 0
     while True:
@@ -56,7 +58,7 @@ def nearest(  # type: ignore[no-untyped-def]
                 best, largest = other, mean
             indices[begin + k] = other
             data[begin + k] = sums[other]
-            sums[other] = 0
+            sums[other] = 0  # the caller reuses it for the next row
         used[segment] = fitting
         written += fitting
         if written == count:
@@ -68,9 +70,9 @@ def nearest(  # type: ignore[no-untyped-def]
 
 @compiled
 def number_nodes(low, high):  # type: ignore[no-untyped-def]
-    """Return the two nodes of each merge: items are 0 to n - 1, and merge t makes the node n + t.
+    """Return the two nodes of each merge: items are 0 to n - 1, and merge t creates the node n + t.
 
-    A merge is given by a member of each of its two clusters.
+    Each merge is given by one member of each of its two clusters.
     """
     merges = low.size
     n = merges + 1

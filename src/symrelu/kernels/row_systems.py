@@ -1,7 +1,7 @@
 """A small linear system for each row of M.
 
-With the support S of row i and V_S the rows of V there, the system is (V_S^T V_S + ridge) x = b. Where the row
-has fewer entries than V has columns, Woodbury's identity makes it a system of the size of S:
+With the support S of row i and V_S the corresponding rows of V, the system is (V_S^T V_S + ridge) x = b. If the
+row has fewer entries than V has columns, Woodbury's identity reduces it to a system of the size of S:
 
     x = z - T_S^T (I + V_S T_S^T)^-1 V_S z,        T = V ridge^-1,  z = ridge^-1 b.
 """
@@ -17,8 +17,8 @@ from symrelu.kernels.jit import compiled
 def solve_rows(indptr, indices, V, ridge, T, Z, right, out):  # type: ignore[no-untyped-def]
     """Solve the systems of the first rows of ``indptr``, as many as ``right`` has.
 
-    T is V ridge^-1. ``right[row]`` has one right side in each of its rows, and Z is ``right`` times ridge^-1.
-    The solutions go into ``out``.
+    T is V ridge^-1. Each row of ``right[i]`` is one right-hand side of system i, and Z is ``right`` times
+    ridge^-1. The solutions are written to ``out``.
     """
     rank = V.shape[1]
     longest = 0
@@ -62,7 +62,7 @@ def solve_short_row(neighbours, V, T, Z, out, system, x):  # type: ignore[no-unt
 
 @compiled
 def solve_long_row(neighbours, V, ridge, right, out, system, x):  # type: ignore[no-untyped-def]
-    """Solve the system of a row with at least as many entries as columns, as it stands."""
+    """Solve the system of a row with at least as many entries as columns, without a transformation."""
     rank = V.shape[1]
     for a in range(rank):
         for b in range(a + 1):
@@ -83,8 +83,9 @@ def solve_long_row(neighbours, V, ridge, right, out, system, x):  # type: ignore
 def factorise(A, n):  # type: ignore[no-untyped-def]
     """Overwrite the lower triangle of the leading n x n part of A by its Cholesky factor.
 
-    Where rounding has left no positive pivot, it becomes infinite: that unknown is then zero in every solution.
+    A pivot that rounding has made nonpositive becomes infinite: that unknown is then zero in every solution.
     """
+    # Written out because LAPACK would stop at such a pivot.
     for j in range(n):
         for k in range(j):
             A[j, j] -= A[j, k] * A[j, k]
@@ -98,7 +99,7 @@ def factorise(A, n):  # type: ignore[no-untyped-def]
 
 @compiled
 def substitute(L, x, n):  # type: ignore[no-untyped-def]
-    """Overwrite x by the solution of L L^T y = x."""
+    """Overwrite x by the solution y of L L^T y = x."""
     for i in range(n):
         for k in range(i):
             x[i] -= L[i, k] * x[k]

@@ -1,13 +1,13 @@
-"""One pass over the tiles of X = A B^T, shared by threads that stay outside the interpreter lock.
+"""One pass over the tiles of X = A B^T, shared by threads that run without the GIL.
 
-Each worker takes the next tile that nobody has, forms it, turns it into its excess E, and multiplies it with the
-rows of V that belong to it, all in compiled code. It then waits for its *turn* to add the products to the result:
-sums of floats depend on their order, so the order is that of the schedule, whoever computed the tile. The result
-has the same bits for any number of workers, and none of them waits for a round to end.
+Each worker takes the next free tile, forms it, turns it into its excess E (see :mod:`symrelu.kernels.tiles`) and
+multiplies it with the corresponding rows of V, all in compiled code. It then waits for its *turn* to add the
+products to the result. Floating-point sums depend on their order, so products are added in the order of the
+schedule, whichever worker computed them: the result has the same bits for any number of workers.
 
 The schedule of a symmetric X is a round-robin tournament. In round d, block i meets block d - i (mod blocks), so
-each block appears exactly once in each round, and the turn of a tile is the number of its round. A worker waits
-only for tiles of earlier rounds, which other workers took before: no two can wait for each other.
+each block appears exactly once in every round, and the turn of a tile is the number of its round. A worker only
+ever waits for tiles of earlier rounds, which were taken before its own, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import allowed_threads, run_workers
 from symrelu.kernels.tiles import TILE, PackedEntries, Sums, blocks_of, dense_excess, sparse_excess
 
-# A thread with less to do than this (in multiplications of the first product) costs more to start than it saves.
+# A thread with less work than this (multiplications of the first product) takes longer to start than it saves.
 MIN_WORK_OF_A_THREAD = 2e7
 
-# Multiplications in one call of compiled code, about 20 ms: Ctrl-C is noticed between calls.
+# Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
 _WORK_OF_A_CALL = 4e8
 
-# What excess and summation cost for each entry of a tile, in multiplications.
+# Cost of the excess and the sums for each entry of a tile, in multiplications.
 _WORK_OF_AN_ENTRY = 8
 
-# How often a worker looks whether it is its turn before it lets other threads run: less than a millisecond.
+# Number of times a worker polls for its turn before it yields its core; well below a millisecond.
 _LOOKS = 100_000
 
-# How a call of compiled code ends: no tile is left; it is not this worker's turn; the call has been long enough.
-_FINISHED, _NOT_ITS_TURN, _LONG_ENOUGH = 0, 1, 2
+# Why a call of compiled code returns: no tile is left; the worker's turn has not come; the limit is reached.
+_FINISHED, _NOT_ITS_TURN, _LIMIT_REACHED = 0, 1, 2
 
 
 class Pass(NamedTuple):
@@ -80,7 +80,7 @@ def dense_share(shared, desk, limit, coded, zero_weight):  # type: ignore[no-unt
             multiply_tile(shared, desk, tile, i, j)
         if not deliver(shared, desk, t):
             return _NOT_ITS_TURN
-    return _LONG_ENOUGH
+    return _LIMIT_REACHED
 
 
 @compiled
@@ -109,7 +109,7 @@ def sparse_share(shared, desk, limit, support, unknown, zero_weight):  # type: i
             multiply_tile(shared, desk, tile, i, j)
         if not deliver(shared, desk, t):
             return _NOT_ITS_TURN
-    return _LONG_ENOUGH
+    return _LIMIT_REACHED
 
 
 @compiled
@@ -215,7 +215,7 @@ def stream(
 
     def work(_: int, stopped: Callable[[], bool]) -> None:
         desk = _new_desk(shared)
-        end = _LONG_ENOUGH
+        end = _LIMIT_REACHED
         while end != _FINISHED and not stopped():
             end = data.share(shared, desk, limit, *data.arguments)
             if end == _NOT_ITS_TURN:

@@ -1,8 +1,8 @@
-"""Threads of one pass: as many workers as BLAS would have used, each with BLAS on one thread.
+"""Threads of one pass: as many workers as BLAS would have used, each with single-threaded BLAS.
 
-The number of BLAS threads is the one knob. Users set it as they set it for NumPy
+The number of BLAS threads is the only setting. Users set it as they do for NumPy
 (``threadpoolctl.threadpool_limits``, ``OMP_NUM_THREADS``), and joblib sets it inside its workers.
-While we work, BLAS itself stays on one thread: its threads would wait by spinning, which on a busy
+While a fit or a pass runs, BLAS itself stays on one thread: its threads wait by spinning, which on a busy
 machine costs more than they gain on tiles, and the last digits would depend on their number.
 """
 
@@ -28,16 +28,16 @@ def _blas_libraries() -> tuple[Any, ...]:
 
 
 class single_threaded_blas:  # used like a function: with single_threaded_blas(): ...
-    """Hold BLAS at one thread while anyone is inside; nests, and works from several threads.
+    """Hold BLAS at one thread inside the block; nestable, and usable from several threads at once.
 
-    The setting is global to the process. Two fits that overlap in time would each restore what they
-    found, the second one the first one's limit; so the last one to leave restores what the first one found.
-    Ctrl-C can come at any line: whoever did not leave properly leaves when he is forgotten (``__del__``).
+    The setting is global to the process. If each of two overlapping fits restored what it found, the second
+    would restore the limit set by the first; so the last one to exit restores what the first one found.
+    Ctrl-C can interrupt any line: a block that was not exited properly is released on garbage collection.
     """
 
-    _lock = threading.RLock()
-    _inside: ClassVar[set[int]] = set()
-    _before: ClassVar[list[int]] = []
+    _lock = threading.RLock()  # reentrant: garbage collection may call __del__ while this thread holds it
+    _inside: ClassVar[set[int]] = set()  # ids of the blocks that are open
+    _before: ClassVar[list[int]] = []  # thread counts to restore, one per library
 
     def __enter__(self) -> None:
         with self._lock:
@@ -70,7 +70,7 @@ def _set_threads(counts: Sequence[int]) -> None:
 
 
 def allowed_threads() -> int:
-    """Return how many threads a pass may use: those of BLAS, 1 where they cannot be controlled."""
+    """Return how many threads a pass may use: those of BLAS, or 1 if BLAS cannot be controlled."""
     with single_threaded_blas._lock:
         counts = single_threaded_blas._before if single_threaded_blas._inside else _current_threads()
         return max(counts, default=1)

@@ -1,15 +1,15 @@
-"""The gram matrix in tiles: formed, turned into the residual and used up while it is in the cache.
+"""The gram matrix in tiles: each one is formed, turned into the residual and multiplied while it is in cache.
 
 With X = A B^T and the *excess* E = X - W (minus the residual), E is
 
     X - M                   on the support (M > 0),
     zero_weight max(0, X)   where M = 0,
-    0                       where the entry is unknown.
+    0                       where the entry is unobserved.
 
-:func:`symrelu.kernels.streaming.stream` forms X tile by tile, lets an ``excess`` function overwrite each tile by its part of E, and
-multiplies it at once with the rows of V that belong to it. No more than one tile for each worker exists.
-Support entries are overwritten inside the tile: adding the whole ReLU and subtracting the support
-afterwards cancels, and in float32 an exact fit would get a negative loss.
+The functions here pack the entries of M by tile and overwrite a tile of X with its part of E; a pass over all
+tiles is in :mod:`symrelu.kernels.streaming`. Support entries are overwritten inside the tile: summing the ReLU
+over all entries and subtracting the support afterwards would cancel, and in float32 an exact fit would get a
+negative loss.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from symrelu.kernels.jit import compiled
 
-# 384 x 384 doubles are 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
+# 384 x 384 doubles take 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
 TILE = 384
 
 
@@ -31,13 +31,13 @@ class Sums(NamedTuple):
     error: float  # (M - max(0, X))^2 over the support
     positive: float  # max(0, X)^2 over the zeros
     negative: float  # min(0, X)^2 over the zeros
-    hidden: float  # X^2 over the unknown entries
+    hidden: float  # X^2 over the unobserved entries
     active: float  # 1 for each zero with X > 0
     inner: float  # (M - X) X over the support
 
 
 class PackedEntries(NamedTuple):
-    """Entries of a matrix sorted by the tile they fall into, with positions inside the tile."""
+    """Entries of a matrix sorted by tile, with their positions inside the tile."""
 
     start: np.ndarray  # entries start[t]:start[t + 1] belong to tile t = i * column_blocks + j
     rows: np.ndarray
@@ -82,14 +82,14 @@ def pack_entries(
 
 @compiled
 def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given by its entries. Return the numbers of :class:`Sums`."""
+    """Overwrite a tile of X with its excess, for a sparse M. Return the numbers of :class:`Sums`."""
     zero = tile.dtype.type(0)
     stash = np.empty(values.size, tile.dtype)
     fit = error = positive = negative = hidden = active = inner = 0.0
-    # Entries that are not zeros of M leave the tile before the ReLU pass and come back after it.
+    # Entries that are not zeros of M are set to zero before the ReLU loop and restored after it.
     for k in range(values.size):
         x = tile[rows[k], cols[k]]
-        above = zero if x <= zero else x  # written so that NaN stays NaN
+        above = zero if x <= zero else x  # max(0, x), except that NaN stays NaN
         stash[k] = x - values[k]
         fit += np.float64(stash[k]) * np.float64(stash[k])
         inner -= np.float64(stash[k]) * np.float64(x)
@@ -115,9 +115,9 @@ def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weigh
 
 @compiled
 def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X by its excess, M given whole. Return the numbers of :class:`Sums`.
+    """Overwrite a tile of X with its excess, for a dense M. Return the numbers of :class:`Sums`.
 
-    ``coded`` is M with a negative number at the unknown entries.
+    ``coded`` is M with a negative number at the unobserved entries.
     """
     zero = tile.dtype.type(0)
     fit = error = positive = negative = hidden = active = inner = 0.0
@@ -130,6 +130,7 @@ def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignor
             above = zero if x <= zero else x
             on_support = m > zero
             at_zero = m == zero
+            # Selections instead of branches: the loop then vectorises.
             e = x - m if on_support else zero
             d = m - above if on_support else zero
             p = above if at_zero else zero

@@ -1,4 +1,4 @@
-"""Trouble that costs time but changes no result: it is told once in a process, and ends no fit."""
+"""Warnings about problems that cost time but change no result: issued once per process, never as errors."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _told: dict[str, object] = {}
 
 
 def warn_once(kind: str, message: str) -> None:
-    """Issue a RuntimeWarning, the first one of its kind in this process.
+    """Issue a RuntimeWarning, unless one of the same kind has been issued in this process.
 
-    Where filters make it an error, the logger ``symrelu`` gets the message instead: the result is right, and
-    hours of work may be behind it.
+    If filters turn warnings into errors, the message goes to the logger ``symrelu`` instead: the result is
+    correct, and may have taken hours.
     """
     mine = object()
-    if _told.setdefault(kind, mine) is mine:  # one step, so that of two threads only one tells
+    if _told.setdefault(kind, mine) is mine:  # atomic, so that only one of two threads warns
         try:
             warnings.warn(message, RuntimeWarning, stacklevel=3)
         except RuntimeWarning:

@@ -1,4 +1,4 @@
-"""The matrix behind its contract. :func:`as_operator` is the single place that chooses one."""
+"""Representations of M behind one interface. :func:`as_operator` is the only place that chooses one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "unknown_entries",
 ]
 
-# Name -> module and class, which is loaded when it is asked for: some need a library that may be missing.
+# Name -> module and class, imported on first use: some need a library that may not be installed.
 _CLASSES = {
     "dense": ("symrelu.operators.dense", "DenseOperator"),
     "sparse": ("symrelu.operators.sparse", "SparseOperator"),
@@ -36,22 +36,24 @@ BACKENDS = ("auto", *_CLASSES)
 
 
 def operator_class(backend: str) -> Any:
-    """Return the class of that name among ``BACKENDS``; ImportError names the extra that is missing.
+    """Return the operator class of a backend; raise an ImportError that names the extra if one is missing.
 
     Parameters
     ----------
     backend : str
+        A name among ``BACKENDS``, except "auto", which stands for no single class.
 
     Returns
     -------
     operator_class : type
+        A subclass of :class:`Operator` with the constructor ``of(M, unknown, **settings)``.
     """
     module, name = _CLASSES[backend]
     return getattr(import_module(module), name)
 
 
 def chosen_backend(backend: str, M: Any) -> str:
-    """Return the name of the operator that will hold a checked M: "auto" keeps M as it came.
+    """Return the backend that will hold a checked M: "auto" keeps a sparse M sparse and a dense M dense.
 
     Parameters
     ----------
@@ -62,8 +64,8 @@ def chosen_backend(backend: str, M: Any) -> str:
     -------
     backend : str
     """
-    as_it_came = "sparse" if issparse(M) else "dense"
-    return as_it_came if backend == "auto" else backend
+    automatic = "sparse" if issparse(M) else "dense"
+    return automatic if backend == "auto" else backend
 
 
 def as_operator(
@@ -87,11 +89,11 @@ def as_operator(
     alpha, zero_weight : float
         See :class:`~symrelu.operators.base.Operator`.
     diagonal : {"fit", "ignore"}
-        Whether the diagonal of M is data or unknown.
+        Whether the diagonal of M is fitted or treated as unobserved.
     mask : csr_array of bool, ndarray of bool, or None
-        True where the entry is unknown.
+        True where the entry is unobserved.
     backend : str, default="auto"
-        A name among ``BACKENDS``; "auto" keeps M as it came.
+        A name among ``BACKENDS``; "auto" keeps a sparse M sparse and a dense M dense.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def as_operator(
 
 
 def unknown_entries(n: int, diagonal: str, mask: Any | None) -> Any | None:
-    """Return the unknown entries as a csr_array of bool, or None where everything is observed.
+    """Return the unobserved entries as a csr_array of bool, or None if everything is observed.
 
     Parameters
     ----------

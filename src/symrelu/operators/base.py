@@ -1,7 +1,7 @@
-"""What a solver may ask of a matrix: the contract behind which every representation hides.
+"""The interface between solvers and a matrix M, whichever way M is represented.
 
-Nothing here knows which arrays the factors are. An operator says so by ``xp``, ``asarray`` and ``to_numpy``;
-solvers call ``op.xp`` with what the array API standard (2024.12) has, and nothing else.
+This module does not depend on an array library. An operator names its own by ``xp``, ``asarray`` and
+``to_numpy``; solvers use only those functions of ``op.xp`` that the array API standard (2024.12) defines.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What one pass over the pairs gives at a factor U.
+    """The results of one pass over all pairs at a factor U.
 
     Attributes
     ----------
     product : array of shape (n, columns), or None
-        R(U) V, where V was given.
+        R(U) V, if V was given.
     latent_loss : float
-        1/2 ||R(U)||^2 (its part off the support multiplied by the zero weight): what solvers lower.
+        1/2 ||M - X||^2 over the support of M plus zero_weight / 2 ||max(0, X)||^2 over its zeros: what solvers
+        minimise.
     loss : float
-        1/2 ||M - max(0, X)||^2: what the model is judged by.
+        1/2 ||M - max(0, X)||^2: the error of the model.
     latent_norm_squared : float
-        ||W||^2 for W = X + R(U); unknown entries count with W = X.
+        ||W||^2 for W = X + R(U); at unobserved entries W = X.
     active_zeros : float
-        How many zeros of M have X > 0: there, and on the support, the objective has curvature.
+        Number of zeros of M with X > 0: the objective has curvature only there and on the support.
     alignment : float
         <R(U), X>.
     """
@@ -50,14 +51,14 @@ class Evaluation:
 
 
 class Operator(ABC):
-    """The problem: a similarity matrix M with its unknown entries, weights and signs.
+    """A similarity matrix M with its unobserved entries, its weights and the signs of the columns.
 
     With X = (U * signature) U^T, the residual R(U) is M - X on the support of M, -zero_weight max(0, X) on
-    its zeros and 0 where the entry is unknown. Everything that touches n x n entries is R(U) V.
+    its zeros and 0 where the entry is unobserved. The product R(U) V is the only operation on n x n entries.
 
-    Factors, and all that is passed in and given back in their place, are arrays of ``xp``; numbers are plain
-    ones. What only some representations can do (``n_positive``, ``imputed_matmul``, ``solve_rows``) is offered
-    by those that define it: see :meth:`offers`.
+    Factors and all other arrays that are passed or returned are arrays of ``xp``; scalars are Python numbers.
+    Only some representations implement ``n_positive``, ``imputed_matmul`` and ``solve_rows``: see
+    :meth:`offers`.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class Operator(ABC):
     n : int
         Number of rows of M.
     dtype : numpy.dtype
-        float32 or float64: the type of M, and of the factors that are passed in.
+        float32 or float64: the type of M and of the factors.
     norm : float
         Frobenius norm of M over the observed entries.
     alpha : float
@@ -78,12 +79,12 @@ class Operator(ABC):
     signature : array of shape (rank,)
         The same as an array of ``xp``.
     evaluations : int
-        Passes made so far. A V wider than U counts by its columns.
+        Number of passes so far. A V with k times as many columns as U counts k times (rounded up).
     """
 
     xp: Any
     OPTIONAL: ClassVar[tuple[str, ...]] = ("n_positive", "imputed_matmul", "solve_rows")
-    holds_all_pairs: ClassVar[bool] = False  # n x n numbers, even where M is sparse
+    holds_all_pairs: ClassVar[bool] = False  # whether n x n numbers are held, even for a sparse M
 
     def __init__(
         self,
@@ -101,6 +102,7 @@ class Operator(ABC):
         self._set_model(signature, alpha, zero_weight)
 
     def _set_model(self, signature: Any, alpha: float, zero_weight: float) -> None:
+        # Signs of the dtype of M: float64 signs would turn float32 factors into float64 ones.
         self.signs = np.array(signature, self.dtype)
         self.signature = self.asarray(self.signs)
         self.alpha = float(alpha)
@@ -127,27 +129,27 @@ class Operator(ABC):
 
     @classmethod
     def offers(cls, name: str) -> bool:
-        """Return whether this representation has something; of what is optional, only some define it."""
+        """Return whether this representation has an attribute; those in ``OPTIONAL`` must be overridden."""
         if name in cls.OPTIONAL:
             return getattr(cls, name) is not getattr(Operator, name)
         return hasattr(cls, name)
 
     @abstractmethod
     def matmul(self, V: Any) -> Any:
-        """Return M V, unknown entries of M taken as zero."""
+        """Return M V, with zero in place of the unobserved entries."""
 
     @property
     def n_positive(self) -> int:
-        """Number of positive entries of M that are observed."""
-        raise self._does_not("count its positive entries")
+        """Number of observed positive entries of M."""
+        raise self._unsupported("n_positive")
 
     def imputed_matmul(self, V: Any, fill: float) -> Any:
         """Return M V with ``fill`` in place of the zeros of M, without forming that matrix.
 
-        Unknown entries stay zero, except on the diagonal: an item is taken to be as similar to itself as to the
-        item most similar to it.
+        Unobserved entries stay zero, except on the diagonal: an item is taken to be as similar to itself as to
+        the item most similar to it.
         """
-        raise self._does_not("put numbers in place of zeros")
+        raise self._unsupported("imputed_matmul")
 
     def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
         """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.
@@ -163,17 +165,17 @@ class Operator(ABC):
         -------
         solution : array of shape (n, rank, columns)
         """
-        raise self._does_not("solve systems of its rows")
+        raise self._unsupported("solve_rows")
 
-    def _does_not(self, wish: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} does not {wish}.")
+    def _unsupported(self, name: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} does not implement {name}.")
 
     @abstractmethod
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         """Make one pass at U."""
 
     def residual_product(self, U: Any, V: Any) -> Evaluation:
-        """Return R(U) V with latent_loss, loss and ||W||^2, all from one pass."""
+        """Return R(U) V with latent_loss, loss and ||W||^2, in one pass."""
         self.evaluations += -(-V.shape[1] // U.shape[1])
         return self._evaluate(U, V)
 
@@ -183,21 +185,21 @@ class Operator(ABC):
         return self._evaluate(U, None)
 
     def frozen(self, U: Any) -> Callable[[Any], Any]:
-        """Return the function V -> R(U) V, for many V at one U."""
+        """Return the function V -> R(U) V, for several V at the same U."""
         return lambda V: self.residual_product(U, V).product
 
     def with_signature(self, signature: Any) -> Operator:
-        """Return the same data under other signs, sharing memory, with a count of its own."""
+        """Return an operator with other signs that shares the data, with its own count of evaluations."""
         return self.with_model(signature, alpha=self.alpha, zero_weight=self.zero_weight)
 
     def with_model(self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0) -> Operator:
-        """Return the same data under another model, sharing memory, with a count of its own."""
+        """Return an operator with another model that shares the data, with its own count of evaluations."""
         other = copy.copy(self)
         other._set_model(signature, alpha, zero_weight)
         return other
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
-        """Compile what a pass needs, so that no clock measures the compiler."""
+        """Compile what a pass needs, so that timings do not include compilation."""
 
     def relative_error(self, loss: float) -> float:
         """Return ||M - max(0, X)|| / ||M|| from ``loss``."""

@@ -11,19 +11,19 @@ from symrelu.kernels.streaming import TileData, dense_tiles
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
-# M is nonnegative, so that a negative number can stand for "unknown".
+# M is nonnegative, so a negative number can mark an unobserved entry.
 UNKNOWN = -1.0
 
 
 class DenseOperator(TiledOperator):
-    """Tiles of X against tiles of a dense M.
+    """A dense M, compared with X tile by tile.
 
     Parameters
     ----------
     M : C-contiguous ndarray of shape (n, n)
-        Kept as it is where everything is observed, else copied once.
+        Not copied if everything is observed, else copied once.
     unknown : csr_array of bool, ndarray of bool, or None
-        True where the entry is unknown.
+        True where the entry is unobserved.
     **settings
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
     """
@@ -32,19 +32,21 @@ class DenseOperator(TiledOperator):
 
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
         unknown = None if unknown is None else csr_array(unknown)
-        self._coded = M if unknown is None else _code(M, unknown)
+        self._coded = M if unknown is None else _mark_unknown(M, unknown)
+        # Row by row, so that the float64 copy of a float32 M is one row, not n x n.
         observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
         norm = sum(observed_squares) ** 0.5
         super().__init__(n=len(M), dtype=M.dtype, norm=norm, unknown=unknown, **settings)
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> DenseOperator:
-        """Return the operator of a checked matrix and what of it is unknown."""
+        """Return the operator of a checked matrix and its unobserved entries."""
         return cls(M if isinstance(M, np.ndarray) else M.toarray(), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         if self._unknown is None:
             return self._coded @ V
+        # In blocks of rows, because clipping the marked entries at once would take another n x n array.
         starts = range(0, self.n, self.tile)
         return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
 
@@ -64,7 +66,7 @@ class DenseOperator(TiledOperator):
         return dense_tiles(self._coded, self.dtype.type(self.zero_weight))
 
 
-def _code(M: np.ndarray, unknown: Any) -> np.ndarray:
+def _mark_unknown(M: np.ndarray, unknown: Any) -> np.ndarray:
     coded = M.copy()
     coded[unknown.nonzero()] = UNKNOWN
     return coded

@@ -1,4 +1,4 @@
-"""What operators on NumPy arrays share: the border, and what follows from where M is positive."""
+"""The common parts of operators on NumPy arrays: conversion, and what follows from the support of M."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ROWS_AT_ONCE = 256
 
 
 class HostOperator(Operator):
-    """An operator whose arrays are NumPy's."""
+    """An operator whose arrays are NumPy arrays."""
 
     xp = np
 
     def asarray(self, A: np.ndarray) -> np.ndarray:
-        return np.asarray(A, dtype=self.dtype)  # in its order in memory, on which the last digits depend
+        return np.asarray(A, dtype=self.dtype)  # keeps the memory order, on which the last digits depend
 
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
 
 
 class shared_property(cached_property[Any]):  # used like a function: @shared_property
-    """What follows from the data alone: found once for all operators that share them, under whatever model."""
+    """A property of the data alone, computed once for all operators that share the data."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
@@ -44,12 +44,12 @@ class shared_property(cached_property[Any]):  # used like a function: @shared_pr
 
 
 class SupportOperator(HostOperator):
-    """An operator that knows where M is positive.
+    """An operator that can list the positive entries of M.
 
     Parameters
     ----------
     unknown : csr_array of bool, or None
-        True where the entry is unknown.
+        True where the entry is unobserved.
     **problem
         Passed on to :class:`~symrelu.operators.base.Operator`.
     """
@@ -57,7 +57,7 @@ class SupportOperator(HostOperator):
     def __init__(self, *, unknown: Any | None, **problem: Any) -> None:
         super().__init__(**problem)
         self._unknown = unknown
-        self._shared: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}  # the same object in every copy that with_model makes
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class SupportOperator(HostOperator):
 
     @shared_property
     def _not_zero(self) -> Any:
-        """One where M is positive or unknown."""
+        """A sparse matrix with 1 where M is positive or unobserved."""
         indptr, indices = self.support
         ones = np.ones(len(indices), self.dtype)
         support = sparse.csr_array((ones, indices, indptr), shape=(self.n, self.n))
@@ -86,7 +86,7 @@ class SupportOperator(HostOperator):
 
     @shared_property
     def _unknown_diagonal(self) -> np.ndarray:
-        """The largest entry of each row whose diagonal entry is unknown, else zero."""
+        """The largest entry of each row whose diagonal entry is unobserved, else zero."""
         assert self._unknown is not None
         return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
 
@@ -104,6 +104,7 @@ class SupportOperator(HostOperator):
         return solution.transpose(0, 2, 1)
 
     def warm_up(self) -> None:
+        # No rows at all: compiling needs the types, not the work.
         one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
         no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
         solve_rows(*no_rows, one, one, one, empty, empty, empty)

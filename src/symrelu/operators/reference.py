@@ -1,4 +1,4 @@
-"""The formulas, word for word, on n x n arrays: the oracle of the tests. Not for large matrices."""
+"""The formulas of the model written out on n x n arrays, as a reference for tests. Not for large matrices."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from symrelu.operators.host import HostOperator
 
 
 class ReferenceOperator(HostOperator):
-    """Every quantity of the model from its definition, in functions of the array API alone.
+    """Every quantity of the model computed by its definition, using only functions of the array API.
 
-    A subclass with another ``xp``, ``asarray`` and ``to_numpy`` is the same on other arrays.
+    A subclass that overrides ``xp``, ``asarray`` and ``to_numpy`` runs on the arrays of another library.
 
     Parameters
     ----------
     M : ndarray of shape (n, n)
     observed : ndarray of bool of shape (n, n)
-        False where the entry is unknown.
+        False where the entry is unobserved.
     **settings
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
     """
@@ -37,7 +37,7 @@ class ReferenceOperator(HostOperator):
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> ReferenceOperator:
-        """Return the operator of a checked matrix and what of it is unknown."""
+        """Return the operator of a checked matrix and its unobserved entries."""
         M = M if isinstance(M, np.ndarray) else M.toarray()
         observed = np.ones(M.shape, dtype=bool) if unknown is None else ~unknown.toarray()
         return cls(M, observed, **settings)
@@ -71,10 +71,12 @@ class ReferenceOperator(HostOperator):
         residual = xp.where(M > 0, M - X, xp.where(observed, -w * above, zero))
         latent = xp.where(M > 0, M, xp.where(observed, below + (1 - w) * above, X))
         error = xp.where(observed, M - above, zero)
-        hidden = 0 * self._sum(xp.where(observed, zero, X))  # not a number where X is none
+        # Zero, or NaN if X is not finite at an unobserved entry: a diverged fit must not look like a good one.
+        hidden = 0 * self._sum(xp.where(observed, zero, X))
         squares = xp.astype(residual, xp.float64) ** 2
         return Evaluation(
             product=None if V is None else residual @ V,
+            # On the zeros the residual is w max(0, X), while the loss has w max(0, X)^2.
             latent_loss=self._sum(xp.where(M > 0, squares, squares / w)) / 2 + hidden,
             loss=self._sum(xp.astype(error, xp.float64) ** 2) / 2 + hidden,
             latent_norm_squared=self._sum(xp.astype(latent, xp.float64) ** 2),

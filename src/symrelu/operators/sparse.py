@@ -1,4 +1,4 @@
-"""M as a scipy sparse array: memory of the order of its entries, never n x n."""
+"""M as a scipy sparse array: memory proportional to the number of entries, never n x n."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from symrelu.operators.tiled import TiledOperator
 
 
 class SparseOperator(TiledOperator):
-    """Tiles of X against the entries of a sparse M.
+    """A sparse M, compared with X tile by tile.
 
     Parameters
     ----------
     M : csr_array of shape (n, n)
-        Canonical (sorted, no duplicates), its stored entries positive.
+        Canonical (sorted, no duplicates), with positive stored entries.
     unknown : csr_array of bool, or None
-        True where the entry is unknown.
+        True where the entry is unobserved.
     tile : int
         Side length of the tiles.
     **settings
@@ -31,7 +31,7 @@ class SparseOperator(TiledOperator):
     def __init__(self, M: Any, unknown: Any | None = None, *, tile: int = TILE, **settings: Any) -> None:
         if unknown is not None:
             M = sparse.csr_array(M - M.multiply(unknown))
-            M.eliminate_zeros()
+            M.eliminate_zeros()  # a stored zero would count as an entry of the support
         self._M = M
         self._support = _pack(M, tile)
         self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown, tile)
@@ -40,7 +40,7 @@ class SparseOperator(TiledOperator):
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> SparseOperator:
-        """Return the operator of a checked matrix and what of it is unknown."""
+        """Return the operator of a checked matrix and its unobserved entries."""
         return cls(sparse.csr_array(M), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the dense and the sparse operator share: one symmetric pass over the tiles of X."""
+"""The common part of the dense and the sparse operator: one symmetric pass over the tiles of X."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from symrelu.operators.host import SupportOperator
 
 
 class TiledOperator(SupportOperator):
-    """An operator that knows how to turn one tile of X into its excess, X - W.
+    """An operator that turns one tile of X at a time into its excess, X - W.
 
     Parameters
     ----------
@@ -45,17 +45,17 @@ class TiledOperator(SupportOperator):
 
 
 def evaluation_of(op: Operator, product: Any | None, sums: Sums) -> Evaluation:
-    """Return what a pass gives, from the sums over all pairs."""
+    """Return the results of a pass from its sums over all pairs."""
     w = op.zero_weight
     latent_loss = (sums.fit + w * sums.positive) / 2
     loss = (sums.error + sums.positive) / 2
-    if not math.isfinite(sums.hidden):  # a row all of whose entries are unknown must not hide a NaN
+    if not math.isfinite(sums.hidden):  # NaN in a row without observed entries must show
         latent_loss = loss = math.nan
     return Evaluation(
         product=product,
         latent_loss=latent_loss,
         loss=loss,
-        # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unknown.
+        # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unobserved.
         latent_norm_squared=op.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
         active_zeros=sums.active,
         alignment=sums.inner - w * sums.positive,

@@ -1,7 +1,7 @@
-"""M on a device of torch: plain operations on tensors, a block of rows at a time.
+"""M on a torch device: plain tensor operations on one block of rows at a time.
 
-X = A B^T is formed for some rows, what is not a zero of M is overwritten in it, and the block is used up before
-the next one is formed. A sparse M stays sparse; nothing is n x n unless M came dense.
+X = A B^T is formed for a block of rows, the entries that are not zeros of M are overwritten in it, and the
+block is multiplied before the next one is formed. A sparse M stays sparse; nothing is n x n unless M is dense.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ except ImportError as missing:
         "backend='torch' needs torch and array-api-compat: pip install 'symrelu[torch]'."
     ) from missing
 
-# Numbers in a block of X, and in the systems that are solved at once.
+# Numbers in a block of X, and in the systems that are solved at once: 4 MB in float64.
 BLOCK = 1 << 19
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -35,18 +35,18 @@ without_gradients: Callable[[Method], Method] = torch.no_grad()
 
 
 class TorchOperator(Operator):
-    """Blocks of rows of X against a dense or sparse M, as tensors of torch.
+    """A dense or sparse M as torch tensors, compared with X one block of rows at a time.
 
     Parameters
     ----------
     M : csr_array or ndarray of shape (n, n)
-        Canonical (sorted, no duplicates), its stored entries positive. It is copied to the device.
+        If sparse, canonical (sorted, no duplicates) with positive stored entries. Copied to the device.
     unknown : csr_array of bool, or None
-        True where the entry is unknown.
+        True where the entry is unobserved.
     tile : int, optional
-        Rows of a block. By default as many as make a block of half a million numbers.
+        Rows per block. By default a block has about half a million numbers.
     device : str or torch.device, default="cpu"
-        Where the tensors live.
+        Device of the tensors.
     **settings
         signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
     """
@@ -71,7 +71,7 @@ class TorchOperator(Operator):
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> TorchOperator:
-        """Return the operator of a checked matrix and what of it is unknown."""
+        """Return the operator of a checked matrix and its unobserved entries."""
         return cls(M, unknown, **settings)
 
     def asarray(self, A: np.ndarray) -> Any:
@@ -108,21 +108,21 @@ class TorchOperator(Operator):
 
 
 class Entries(NamedTuple):
-    """What is not a zero of M in a block of rows, by its place in the block read row by row."""
+    """The entries that are not zeros of M in a block of rows, by their index in the flattened block."""
 
-    support: Any  # places
-    values: Any  # M there
-    hidden: Any  # places of the unknown entries
+    support: Any  # indices of the positive entries
+    values: Any  # M at these
+    hidden: Any  # indices of the unobserved entries
 
 
 class _Rows(ABC):
-    """M by blocks of rows, on the device.
+    """Access to M in blocks of rows, on the device.
 
     Parameters
     ----------
     unknown : csr_array of bool
     height : int
-        Rows of a block.
+        Rows per block.
     device : torch.device
     """
 
@@ -134,7 +134,7 @@ class _Rows(ABC):
 
     @abstractmethod
     def entries(self, first: int, last: int) -> Entries:
-        """Return what is not a zero of M in the rows from ``first`` to ``last``."""
+        """Return the entries that are not zeros of M in rows ``first`` to ``last`` (exclusive)."""
 
     @abstractmethod
     def matmul(self, V: Any) -> Any:
@@ -142,30 +142,31 @@ class _Rows(ABC):
 
     @abstractmethod
     def occupied_matmul(self, V: Any) -> Any:
-        """Return the product with one where M is positive or unknown, else zero."""
+        """Return the product of V with the matrix that is 1 where M is positive or unobserved, else 0."""
 
     @property
     @abstractmethod
     def support(self) -> tuple[np.ndarray, Any]:
-        """Where M is positive: ``indptr`` on the host and ``indices`` on the device (CSR)."""
+        """The positive entries of M in CSR form: ``indptr`` on the host and ``indices`` on the device."""
 
     @property
     def n_positive(self) -> int:
         return int(self.support[0][-1])
 
     def blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield the first row of each block and the first one after it."""
+        """Yield the first row of each block, and the first row after the block."""
         for first in range(0, self.n, self.height):
             yield first, min(first + self.height, self.n)
 
     def norm(self) -> float:
         """Return the Frobenius norm of M."""
+        # Summed on the device, so that only one number per norm crosses to the host.
         squares = [_square_sum(self.entries(*block).values) for block in self.blocks()]
         return float(torch.stack(squares).sum()) ** 0.5
 
     @cached_property
     def unknown_diagonal(self) -> Any:
-        """The largest entry of each row whose diagonal entry is unknown, else zero."""
+        """The largest entry of each row whose diagonal entry is unobserved, else zero."""
         return torch.cat([self._largest(*block) for block in self.blocks()]) * self._diagonal_is_unknown
 
     def _largest(self, first: int, last: int) -> Any:
@@ -174,10 +175,10 @@ class _Rows(ABC):
         return nothing.scatter_reduce(0, places // self.n, values, "amax")
 
     def neighbours(self, rank: int) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield some rows at a time, with the columns of their support and which of these are none.
+        """Yield batches of rows, with the column indices of their support and a mask of the padding.
 
-        Rows of like length come together: the shorter ones have to be filled up. Their parts of a matrix with
-        ``rank`` columns fill no more than a block, except where a single row does.
+        Rows of similar length share a batch, because shorter ones are padded. The gathered rows of a matrix
+        with ``rank`` columns take at most ``BLOCK`` numbers, unless a single row takes more.
         """
         indptr, indices = self.support
         lengths = np.diff(indptr)
@@ -185,8 +186,9 @@ class _Rows(ABC):
         sizes = np.maximum(lengths[order], rank) * rank
         first = 0
         while first < self.n:
-            hoped = min(first + max(1, BLOCK // sizes[first]), self.n)
-            last = first + max(1, min(hoped - first, BLOCK // sizes[hoped - 1]))
+            # Later rows are longer, and all are padded to the last one: its length decides how many fit.
+            most = min(first + max(1, BLOCK // sizes[first]), self.n)
+            last = first + max(1, min(most - first, BLOCK // sizes[most - 1]))
             rows = order[first:last]
             steps = np.arange(lengths[rows[-1]])
             missing = steps >= lengths[rows][:, None]
@@ -200,7 +202,7 @@ class _Rows(ABC):
 
 
 class _SparseRows(_Rows):
-    """M by its entries, sorted by rows."""
+    """A sparse M: its entries, sorted by row."""
 
     def __init__(self, M: Any, unknown: Any, height: int, device: Any) -> None:
         super().__init__(unknown, height, device)
@@ -237,7 +239,7 @@ class _SparseRows(_Rows):
 
 
 class _DenseRows(_Rows):
-    """M as it came, with a negative number where it is unknown."""
+    """A dense M, with a negative number at the unobserved entries."""
 
     def __init__(self, M: np.ndarray, unknown: Any, height: int, device: Any) -> None:
         super().__init__(unknown, height, device)
@@ -283,13 +285,13 @@ def stream(A: Any, B: Any, V: Any | None, data: _Rows, zero_weight: float) -> tu
 
 
 def _excess(X: Any, entries: Entries, zero_weight: float) -> tuple[Any, Any]:
-    """Return the excess of a block of X, which is used up, and its part of :class:`Sums`."""
+    """Return the excess of a block of X, which is overwritten, and its part of :class:`Sums`."""
     block = X.view(-1)
     x = block[entries.support]
     gap = x - entries.values
     error = x.clamp(min=0) - entries.values
     hidden = block[entries.hidden]
-    # What is not a zero of M leaves the block before the ReLU, and the support comes back after it.
+    # Entries that are not zeros of M are set to zero before the ReLU; the support is restored after it.
     block[entries.support] = 0.0
     block[entries.hidden] = 0.0
     above, below = X.clamp(min=0), X.clamp(max=0)
@@ -317,7 +319,7 @@ def _square_sum(a: Any) -> Any:
 
 
 def _solve_definite(systems: Any, right: Any) -> Any:
-    """Solve positive definite systems; see :func:`_factorised` for those that rounding has left indefinite."""
+    """Solve positive definite systems; :func:`_factorised` handles those that rounding has made indefinite."""
     factors, failures = torch.linalg.cholesky_ex(systems)
     spoilt = torch.nonzero(failures)[:, 0]
     if len(spoilt):
@@ -326,14 +328,14 @@ def _solve_definite(systems: Any, right: Any) -> Any:
 
 
 def _factorised(systems: Any) -> Any:
-    """Return Cholesky factors in which a pivot that is not positive is infinite.
+    """Return Cholesky factors in which nonpositive pivots are replaced by infinity.
 
     That unknown is then zero in every solution, as in :func:`symrelu.kernels.row_systems.factorise`.
     """
     factors = torch.zeros_like(systems)
     for j in range(systems.shape[-1]):
-        known = factors[:, j:, :j] @ factors[:, j, :j, None]
-        column = systems[:, j:, j] - known[..., 0]
+        explained = factors[:, j:, :j] @ factors[:, j, :j, None]
+        column = systems[:, j:, j] - explained[..., 0]
         pivot = torch.where(column[:, 0] > 0, column[:, 0].sqrt(), torch.inf)
         factors[:, j:, j] = column / pivot[:, None]
         factors[:, j, j] = pivot
@@ -341,19 +343,19 @@ def _factorised(systems: Any) -> Any:
 
 
 def _coordinates(pattern: Any, values: np.ndarray, device: Any) -> Any:
-    """Return the sparse tensor with these values where a canonical csr_array has entries."""
+    """Return the sparse tensor with the given values at the stored entries of a canonical csr_array."""
     places = _tensor(np.stack(pattern.tocoo().coords).astype(np.int64), device)
     return _sparse(places, values, pattern.shape, device)
 
 
 def _sparse(places: Any, values: np.ndarray, shape: tuple[int, int], device: Any) -> Any:
-    with torch.sparse.check_sparse_tensor_invariants(True):  # some releases warn if the choice is left to them
+    with torch.sparse.check_sparse_tensor_invariants(True):  # some releases warn unless it is set
         return torch.sparse_coo_tensor(places, _tensor(values, device), shape, is_coalesced=True)
 
 
 def _tensor(array: np.ndarray, device: Any) -> Any:
-    """Return a copy of a host array on the device: torch knows no arrays that may not be written to.
+    """Return a copy of a host array on the device (a copy, because torch does not support read-only arrays).
 
-    It keeps the order in memory, on which the last digits of a product depend: a resumed fit shall be the same.
+    The memory order is kept: the last digits of a product depend on it, and a resumed fit must be identical.
     """
     return torch.from_numpy(np.array(array, order="K")).to(device)

@@ -1,4 +1,17 @@
-"""The methods, one a file. :func:`get_solver` turns what a user passes into a solver."""
+"""The solvers, one per module. :func:`get_solver` returns a solver by name.
+
+============ ================================================================================
+base         the interface of a solver, and the state between its steps
+aapb         accelerated alternating partial Bregman method (NSMD-AAPB)
+eigen        exact minimisation over U by eigenvectors of the latent matrix
+lbfgs        limited-memory BFGS with a preconditioner for each row
+palm         proximal alternating linearised minimisation (PALM, iPALM)
+alternating  the objective as a function of U for a fixed latent matrix: gradient and change
+momentum     extrapolation weights
+line_search  step lengths along a direction
+cubic        the positive root of the cubic in the Bregman step
+============ ================================================================================
+"""
 
 from __future__ import annotations
 
@@ -16,12 +29,12 @@ SOLVERS: dict[str, type[Any]] = {"aapb": AAPB, "eigen": Eigen, "lbfgs": LBFGS, "
 
 
 def get_solver(solver: Any) -> Solver:
-    """Return the solver of that name, or the given instance itself.
+    """Return the solver with a given name, or the given instance itself.
 
     Parameters
     ----------
     solver : str or Solver
-        A name among ``SOLVERS`` (the method with its default settings), or an instance.
+        A name in ``SOLVERS`` (the solver with its default settings), or an instance.
     """
     known = ", ".join(repr(name) for name in SOLVERS)
     if isinstance(solver, str):

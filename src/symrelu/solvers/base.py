@@ -1,15 +1,15 @@
-"""What a solver is: a frozen value with ``init`` and ``step``, and a flat state between its steps."""
+"""The interface of a solver: an immutable value with ``init`` and ``step``, and a flat state between steps."""
 
 from __future__ import annotations
 
 import math
 import numbers
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, Protocol, Self, runtime_checkable
 
-from symrelu.operators.base import Operator
+from symrelu.operators.base import Evaluation, Operator
 
-# The arrays of a state, of the operator's kind, with their shape; None is any length.
+# Annotations for the arrays of a state, with their shape; None means any length.
 Factor = Annotated[Any, ("n", "rank")]
 Factors = Annotated[Any, (None, "n", "rank")]
 Vector = Annotated[Any, (None,)]
@@ -17,14 +17,14 @@ Vector = Annotated[Any, (None,)]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class State:
-    """Where a solver stands: arrays and numbers only, so that a file can hold it.
+    """The progress of a solver: arrays and numbers only, so that it can be saved to a file.
 
-    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` belong to ``U``. So does ``gradient_norm``
-    where ``gradient_at_U`` says so; else it is a near substitute that cost nothing, and the loop asks for the
-    true one before it calls ``U`` stationary.
+    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` are those at ``U``. So is ``gradient_norm`` if
+    ``gradient_at_U`` is true; otherwise it is an approximation that cost nothing, and the loop computes the
+    exact one before it declares ``U`` stationary.
 
-    The annotations are what a checkpoint is held against: ``float``, ``int`` and ``bool`` for numbers,
-    ``Factor``, ``Factors`` and ``Vector`` for arrays.
+    A checkpoint is validated against the annotations: ``float``, ``int`` and ``bool`` for numbers, ``Factor``,
+    ``Factors`` and ``Vector`` for arrays.
     """
 
     U: Factor
@@ -35,25 +35,39 @@ class State:
     latent_norm: float
     gradient_at_U: bool = True
 
+    @classmethod
+    def after(cls, op: Operator, U: Any, passed: Evaluation, gradient: Any, /, **further: Any) -> Self:
+        """Return the state after a pass at U; ``further`` holds the fields that a subclass adds."""
+        return cls(
+            U=U,
+            objective=objective(op, U, passed.latent_loss),
+            gradient_norm=math.sqrt(square_norm(op, gradient)),
+            latent_loss=passed.latent_loss,
+            loss=passed.loss,
+            latent_norm=passed.latent_norm,
+            **further,
+        )
+
 
 @runtime_checkable
 class Solver(Protocol):
-    """How to move. Hyperparameters only: what evolves is in the state, what is fitted in the operator.
+    """An optimisation method. It holds hyperparameters only: the state holds what evolves, the operator the data.
 
-    Two things are declared beside its methods. ``State`` is the class of its states, by which a checkpoint is
-    read; ``requires`` names what it asks of an operator that only some offer, such as ``solve_rows``. A solver
-    without them requires nothing, and cannot go on from a checkpoint.
+    In addition to the methods, a solver can declare two attributes. ``State`` is the class of its states, which
+    is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as ``solve_rows``.
+    A solver without them requires nothing and cannot resume from a checkpoint.
     """
 
     def init(self, op: Operator, U0: Any) -> State:
         """Evaluate at the starting factor."""
 
     def step(self, op: Operator, state: Any) -> State:
-        """Move once and evaluate at the new factor."""
+        """Make one step and evaluate at the new factor."""
 
 
 def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
-    """Raise unless a kind of operator offers what a solver or a start requires."""
+    """Raise a TypeError unless an operator class offers what a solver or a start requires."""
+    # A lone string is a common slip, and would be read letter by letter.
     requires = (requires,) if isinstance(requires, str) else requires or ()
     missing = sorted(name for name in requires if not kind.offers(name))
     if missing:
@@ -64,14 +78,14 @@ def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) 
 
 
 def confirmed(op: Operator, state: State) -> State:
-    """Return a state with the gradient norm at its own U, which costs a pass."""
+    """Return the state with the exact gradient norm at its U, which costs a pass."""
     product = op.residual_product(state.U, state.U).product
     norm = math.sqrt(square_norm(op, op.alpha * state.U - 2 * product * op.signature))
     return replace(state, gradient_norm=norm, gradient_at_U=True)
 
 
 def inner(op: Operator, A: Any, B: Any) -> float:
-    """Return <A, B>, summed in float64."""
+    """Return <A, B>, summed in float64 for float32 arrays too."""
     return float(op.xp.sum(A * B, dtype=op.xp.float64))
 
 
@@ -86,16 +100,16 @@ def objective(op: Operator, U: Any, latent_loss: float) -> float:
 
 
 def check_count(solver: Any, name: str) -> None:
-    """Raise unless a hyperparameter is a positive integer."""
+    """Raise a ValueError unless a hyperparameter is a positive integer."""
     value = getattr(solver, name)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{type(solver).__name__}({name}=...) must be a positive integer, got {value!r}.")
 
 
 def check_range(solver: Any, name: str, low: float, high: float, *, low_included: bool = True) -> None:
-    """Make a hyperparameter a plain float, or raise unless it is between ``low`` and ``high``.
+    """Convert a hyperparameter to a Python float, or raise if it is not between ``low`` and ``high``.
 
-    Plain, because a NumPy double would turn float32 factors into float64 ones.
+    A Python float, because a NumPy float64 scalar would turn float32 factors into float64 ones.
     """
     owner, value = type(solver).__name__, getattr(solver, name)
     end = "]" if math.isfinite(high) else ")"
@@ -106,4 +120,4 @@ def check_range(solver: Any, name: str, low: float, high: float, *, low_included
     above = low <= number if low_included else low < number
     if not (above and number <= high and math.isfinite(number)):
         raise ValueError(f"{owner}({name}=...) must be in {interval}, got {value!r}.")
-    object.__setattr__(solver, name, number)
+    object.__setattr__(solver, name, number)  # solvers are frozen; this runs in __post_init__ only

@@ -12,8 +12,8 @@ def positive_root(c: float, g: float) -> float:
 
     With t = 4^j tau the equation becomes tau^3 - a tau^2 - b = 0, a = c / 4^j, b = 6 (g / 8^j)^2.
     Choosing j from the binary exponents of c and g brings a and b to order one by exact operations, so
-    that nothing overflows and the root scales exactly with M. From tau = a + b^(1/3), which lies above
-    the root, Newton's method on the convex branch comes down monotonically.
+    nothing overflows and the root scales exactly with M. From tau = a + b^(1/3), which lies above the root,
+    Newton's method decreases monotonically, because the cubic is convex there.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def positive_root(c: float, g: float) -> float:
     tau = a + math.cbrt(b)
     for _ in range(_MAX_NEWTON_STEPS):
         change = (tau * tau * (tau - a) - b) / (tau * (3 * tau - 2 * a))
-        if not tau - change < tau:
+        if not tau - change < tau:  # monotone, so the first step that is no decrease is rounding (or NaN)
             break
         tau -= change
     return math.ldexp(tau, 2 * j)

@@ -19,12 +19,11 @@ best X in that span, which is never worse than the last.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factor, State, Vector, check_count, check_range, objective, square_norm
+from symrelu.solvers.base import Factor, State, Vector, check_count, check_range
 from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
 
@@ -62,7 +61,10 @@ class Eigen:
     >>> from symrelu import Eigen, decompose
     >>> from symrelu.datasets import make_relu_gram
     >>> M, _ = make_relu_gram(200, 5, random_state=0)
-    >>> decompose(M, 5, solver=Eigen(), random_state=0).relative_error < 1e-4
+    >>> solution = decompose(M, 5, solver=Eigen(sweeps=2), random_state=0)
+    >>> solution.relative_error < 1e-4
+    True
+    >>> bool((solution.history.objective[1:] <= solution.history.objective[:-1]).all())
     True
     """
 
@@ -119,13 +121,11 @@ def _evaluate(
     passed = op.residual_product(U, Q)
     # U = Q (Q^T U), so that R U is at hand too.
     gradient = op.alpha * U - 2 * (passed.product @ (Q.T @ U)) * op.signature
-    return EigenState(
-        U=U,
-        objective=objective(op, U, passed.latent_loss),
-        gradient_norm=math.sqrt(square_norm(op, gradient)),
-        latent_loss=passed.latent_loss,
-        loss=passed.loss,
-        latent_norm=passed.latent_norm,
+    return EigenState.after(
+        op,
+        U,
+        passed,
+        gradient,
         basis=Q,
         product=passed.product,
         eigenfactor=eigenfactor,

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factor, Factors, State, check_count, inner, objective, square_norm
+from symrelu.solvers.base import Factor, Factors, State, check_count, inner, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -131,13 +131,11 @@ class LBFGS:
 def _evaluate(op: Operator, U: Any, steps: Any, changes: Any, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
     gradient = op.alpha * U - 2 * passed.product * op.signature
-    return LBFGSState(
-        U=U,
-        objective=objective(op, U, passed.latent_loss),
-        gradient_norm=math.sqrt(square_norm(op, gradient)),
-        latent_loss=passed.latent_loss,
-        loss=passed.loss,
-        latent_norm=passed.latent_norm,
+    return LBFGSState.after(
+        op,
+        U,
+        passed,
+        gradient,
         gradient=gradient,
         steps=steps,
         changes=changes,

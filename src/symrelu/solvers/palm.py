@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.alternating import partial_gradient, rise
-from symrelu.solvers.base import Factor, State, check_range, inner, objective, square_norm
+from symrelu.solvers.alternating import AlternatingState
+from symrelu.solvers.base import check_range, inner, square_norm
 from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
 # L falls a little after each success, and is doubled when it was too small.
@@ -30,13 +30,9 @@ _LOST = 4.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PALMState(State):
+class PALMState(AlternatingState):
     """State of :class:`PALM` before step ``iteration``."""
 
-    iteration: int
-    extrapolated: Factor  # Y
-    partial_gradient: Factor  # grad_Y F(W, Y)
-    rise: float  # F(W, Y) - F(W, U)
     curvature: float  # L
 
 
@@ -74,7 +70,7 @@ class PALM:
 
     def init(self, op: Operator, U0: Any) -> PALMState:
         """Evaluate at U0, which is also its own predecessor."""
-        state = self._evaluate(op, U0, U0, iteration=0, curvature=1.0)
+        state = self._evaluate(op, U0, U0, k=0, L=1.0)
         # A bound of the second derivative of F(W, .) near U0.
         return replace(state, curvature=6 * square_norm(op, U0) + 2 * state.latent_norm)
 
@@ -93,25 +89,11 @@ class PALM:
             if not math.isfinite(L):  # something overflows at any step, and the loop will say so
                 return new
 
-    def _evaluate(self, op: Operator, U: Any, previous: Any, iteration: int, curvature: float) -> PALMState:
-        b = extrapolation_weight(self.momentum, iteration)
+    def _evaluate(self, op: Operator, U: Any, previous: Any, k: int, L: float) -> PALMState:
+        b = extrapolation_weight(self.momentum, k)
         Y = extrapolate(U, previous, b)
         passed = op.residual_product(U, Y)
-        gradient = partial_gradient(op, U, Y, passed.product)
-        return PALMState(
-            U=U,
-            objective=objective(op, U, passed.latent_loss),
-            gradient_norm=math.sqrt(square_norm(op, gradient + op.alpha * Y)),
-            gradient_at_U=b == 0,
-            latent_loss=passed.latent_loss,
-            loss=passed.loss,
-            latent_norm=passed.latent_norm,
-            iteration=iteration,
-            extrapolated=Y,
-            partial_gradient=gradient,
-            rise=rise(op, U, Y, passed.product, passed.alignment),
-            curvature=curvature,
-        )
+        return PALMState.at(op, U, Y, passed, passed.product, iteration=k, curvature=L, gradient_at_U=b == 0)
 
 
 def _descends(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
