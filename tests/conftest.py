@@ -1,5 +1,6 @@
 import os
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -26,3 +27,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def pytest_collection_modifyitems(config, items):
     """Leave out scikit-learn's check of array API input: we claim none, so that it would only skip itself."""
     items[:] = [item for item in items if "check_array_api_input" not in item.name]
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Make any work fail: errors must come before it."""
+
+    def work(*args, **kwargs):
+        raise AssertionError("work started")
+
+    monkeypatch.setattr("symrelu.fit.decompose.run", work)
+    monkeypatch.setattr("symrelu.problem.problem.as_operator", work)

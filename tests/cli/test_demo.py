@@ -1,14 +1,11 @@
-"""What the demo claims is computed, and its picture shows the matrix."""
+"""What the demo claims is computed."""
 
-import numpy as np
 import pytest
+from command_line import symrelu
 from numpy.testing import assert_allclose
 
 from symrelu import metrics
 from symrelu.cli import demo
-from symrelu.datasets import make_relu_gram
-from symrelu.fit.decompose import decompose
-from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices
 
 
 @pytest.fixture(scope="module")
@@ -30,25 +27,15 @@ def test_rows_are_true(result):
     assert_allclose(result.rows[1].relative_error, metrics.relative_error(result.M, solution.U))
 
 
-def test_binning_averages_cells():
-    M, U = make_relu_gram(90, 3, random_state=0)
-    order = np.random.default_rng(0).permutation(90)
-    expected = M[np.ix_(order, order)].reshape(30, 3, 30, 3).mean(axis=(1, 3))
-    assert_allclose(binned(M, order, 30), expected)
-    solution = decompose(M, 3, init=U)
-    assert_allclose(binned_gram(solution, order, 30), expected, atol=1e-10)
+PNG = b"\x89PNG"
 
 
-def test_plots_draw_what_they_are_given():
-    M, _ = make_relu_gram(40, 3, random_state=0)
-    solutions = {f"rank {rank}": decompose(M, rank, random_state=0, max_iter=20) for rank in (2, 3)}
-    ax = plot_convergence({name: solution.history for name, solution in solutions.items()})
-    assert [line.get_label() for line in ax.lines] == list(solutions)
-    assert_allclose(ax.lines[0].get_ydata(), solutions["rank 2"].history.relative_error)
-    assert ax.get_yscale() == "log"
-    figure = new_figure()
-    axes = figure.subplots(1, 2)
-    image = plot_matrices({"M": M, "half": M / 2}, axes)
-    assert [ax.get_title() for ax in axes] == ["M", "half"]
-    assert image.norm.vmax == M.max()
-    figure.canvas.draw()
+def test_demo(tmp_path, monkeypatch, capsys):
+    from symrelu.cli import demo
+
+    monkeypatch.setattr(demo, "ITERATIONS", 15)
+    code, out, _ = symrelu(monkeypatch, capsys, "demo", "--output", tmp_path / "demo.png")
+    assert code == 0
+    assert "truncated eigendecomposition" in out
+    assert "numbers for each positive pair" in out
+    assert (tmp_path / "demo.png").read_bytes()[:4] == PNG

@@ -1,45 +1,25 @@
-"""Settings chosen by hidden pairs: what is hidden, how it is judged, what is chosen."""
+"""Settings chosen by hidden pairs: what the fits see, what is chosen, what is refused."""
 
 import math
-import sys
-import tracemalloc
 from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
-from helpers import problems
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hidden_pairs import M, observed_pairs, split_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu import Status, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import holdout, selection
-from symrelu.fit.selection import RankSelection, select_rank
-from symrelu.metrics import parameters_per_pair, relative_error
-from symrelu.plots import new_figure
+from symrelu.fit.selection import select_rank
+from symrelu.metrics import parameters_per_pair
 from symrelu.problem import Problem
 
-M, _ = make_relu_gram(40, 3, shift=0.1, random_state=0)
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
 MASK = MASK | MASK.T
 QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
-
-
-def split_of(M, unknown=None, fraction=0.1, zeros_per_positive=5.0, seed=0):
-    unknown = None if unknown is None else sparse.csr_array(unknown)
-    return holdout.random_split(
-        holdout.observed_pairs(Problem.of(M, unknown)), fraction, zeros_per_positive, seed
-    )
-
-
-def observed_pairs(M, unknown):
-    """Return the pairs i < j that are observed, positive ones and zeros, as sets."""
-    pairs = [(i, j) for i in range(len(M)) for j in range(i + 1, len(M)) if not unknown[i, j]]
-    positive = {(i, j) for i, j in pairs if M[i, j] > 0}
-    return positive, set(pairs) - positive
 
 
 @pytest.fixture
@@ -54,84 +34,6 @@ def fits(monkeypatch):
 
     monkeypatch.setattr(selection, "decompose", recorded)
     return calls
-
-
-# ---------------------------------------------------------------------------------- what is hidden
-
-
-@given(problems(max_n=14), st.floats(0.01, 0.9), st.sampled_from([0.3, 1.0, 5.0]), st.integers(0, 99))
-def test_hidden_pairs(problem, fraction, zeros_per_positive, seed):
-    positive, zeros = observed_pairs(problem.M, problem.unknown)
-    assume(len(positive) >= 2)
-    split = split_of(problem.M, problem.unknown, fraction, zeros_per_positive, seed)
-    hidden = list(zip(split.i.tolist(), split.j.tolist(), strict=True))
-    assert len(set(hidden)) == len(hidden), "no pair twice"
-    assert_array_equal(split.truth, [problem.M[pair] for pair in hidden])
-    hidden_positive = [pair for pair in hidden if pair in positive]
-    hidden_zeros = [pair for pair in hidden if pair in zeros]
-    assert len(hidden_positive) + len(hidden_zeros) == len(hidden), "observed pairs i < j only"
-    assert 1 <= len(hidden_positive) < len(positive), "something to judge by, something to fit"
-    assert abs(len(hidden_positive) - fraction * len(positive)) <= 1
-    expected = min(zeros_per_positive * len(hidden_positive), fraction * len(zeros))
-    assert expected <= len(hidden_zeros) < expected + 1
-    stands_for = [
-        len(positive) / len(hidden_positive) if pair in positive else len(zeros) / len(hidden_zeros)
-        for pair in hidden
-    ]
-    assert_allclose(split.weight, stands_for)
-
-
-@given(problems(max_n=14), st.integers(0, 99))
-def test_dense_and_sparse_hide_the_same(problem, seed):
-    assume(len(observed_pairs(problem.M, problem.unknown)[0]) >= 2)
-    dense = split_of(problem.M, problem.unknown, seed=seed)
-    for one, other in zip(
-        dense, split_of(sparse.csr_array(problem.M), problem.unknown, seed=seed), strict=True
-    ):
-        assert_array_equal(one, other)
-
-
-@given(st.sets(st.integers(0, 60)), st.integers(1, 30))
-def test_numbers_that_are_missing(numbers, count):
-    expected = [k for k in range(200) if k not in numbers][:count]
-    array = np.array(sorted(numbers), np.int64)
-    assert_array_equal(holdout._kth_missing(array, np.arange(count)), expected)
-
-
-@pytest.mark.parametrize("n", [2, 3, 50])
-def test_numbers_of_pairs(n):
-    i, j = np.triu_indices(n, 1)
-    assert_array_equal(holdout._items(np.arange(n * (n - 1) // 2), n), (i, j))
-
-
-def test_every_pair_is_hidden_equally_often():
-    draws = 1500
-    times = np.zeros((8, 8))
-    N = (make_relu_gram(8, 2, random_state=1)[0] > 0).astype(float)
-    for seed in range(draws):
-        split = split_of(N, fraction=0.3, seed=seed)
-        times[split.i, split.j] += 1
-    for pairs in observed_pairs(N, np.zeros((8, 8), bool)):
-        counts = np.array([times[pair] for pair in pairs])
-        p = counts.mean() / draws
-        assert abs(counts / draws - p).max() < 4.5 * math.sqrt(p * (1 - p) / draws)
-
-
-def test_large_graphs_need_no_square_memory():
-    n, edges = 200_000, 400_000
-    i, j = np.random.default_rng(0).integers(0, n, (2, edges))
-    graph = sparse.csr_array((np.ones(edges), (i, j)), shape=(n, n))
-    graph = sparse.csr_array(graph + graph.T)
-    tracemalloc.start()
-    split = split_of(graph)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 100e6, "n x n bits would be 5e9 bytes"
-    assert len(split.i) > 200_000
-    assert (split.i < split.j).all()
-    assert_array_equal(np.asarray(graph[split.i, split.j]).ravel(), split.truth)
-    assert np.unique(split.i).max() > n - 5000, "up to the last rows"
-    assert split.weight[-1] > 9e4, "a hidden zero stands for many"
 
 
 # ---------------------------------------------------------------------------------- unknown, not zero
@@ -188,50 +90,6 @@ def test_settings_reach_the_fits(fits):
         "max_iter": 20,
     }
     assert decompose(M, **chosen, random_state=0).rank == 3
-
-
-# ---------------------------------------------------------------------------------- how it is judged
-
-
-def test_error_by_its_formula():
-    split = split_of(M, MASK, fraction=0.3)
-    X = np.random.default_rng(1).standard_normal(len(split.i))
-    positive, zeros = observed_pairs(M, MASK)
-    hidden = dict(zip(zip(split.i.tolist(), split.j.tolist(), strict=True), X, strict=True))
-    on_positive = [(M[pair] - max(0, x)) ** 2 for pair, x in hidden.items() if pair in positive]
-    on_zeros = [max(0, x) ** 2 for pair, x in hidden.items() if pair in zeros]
-    squares = [M[pair] ** 2 for pair in hidden if pair in positive]
-    wrong = len(positive) * np.mean(on_positive) + len(zeros) * np.mean(on_zeros)
-    assert_allclose(holdout._error(X, split), math.sqrt(wrong / (len(positive) * np.mean(squares))))
-
-
-def test_error_over_all_pairs_is_the_relative_error():
-    U = np.random.default_rng(2).standard_normal((40, 4))
-    i, j = np.nonzero(np.triu(~MASK, 1))
-    every = holdout.Split(i, j, M[i, j], np.ones(len(i)), 0)
-    error = holdout._error((U @ U.T)[i, j], every)
-    assert_allclose(error, relative_error(M, U, diagonal="ignore", mask=MASK))
-    assert holdout._error(np.zeros(len(i)), every) == holdout.BASELINES["error"]
-
-
-def test_sums_are_unbiased():
-    U = np.random.default_rng(3).standard_normal((40, 3))
-    wrong = np.where(MASK, 0, M - np.maximum(0, U @ U.T))
-    exact = np.sum(np.triu(wrong, 1) ** 2)
-    splits = [split_of(M, MASK, zeros_per_positive=1.0, seed=seed) for seed in range(500)]
-    estimates = [holdout._weighted_square_sum(wrong[split.i, split.j], split) for split in splits]
-    standard_error = np.std(estimates) / math.sqrt(len(estimates))
-    assert standard_error < 0.03 * exact
-    assert abs(np.mean(estimates) - exact) < 4 * standard_error
-
-
-def test_auc_counts_pairs_in_the_right_order():
-    split = split_of(M, fraction=0.3)
-    X = np.random.default_rng(4).integers(0, 9, len(split.i)).astype(float)
-    positive, zeros = X[split.truth > 0], X[split.truth == 0]
-    right = [(p > z) + (p == z) / 2 for p in positive for z in zeros]
-    assert_allclose(holdout._auc(X, split), np.mean(right))
-    assert holdout._auc(0 * X, split) == holdout.BASELINES["auc"]
 
 
 @pytest.mark.parametrize("scoring", ["error", "auc"])
@@ -417,136 +275,9 @@ def test_finds_the_rank_in_noise():
     assert errors[-1] > 1.05 * errors[2], "the error of hidden pairs does not"
 
 
-# ---------------------------------------------------------------------------------- how it is shown
-
-
 @pytest.fixture(scope="module")
 def found():
     return select_rank(M, [2, 3, 4], n_negative=[0, 1], **QUICK)
-
-
-def test_repr(found):
-    row = next(row for row in found.table if (row["rank"], row["n_negative"]) == (4, 1))
-    assert found.chosen["rank"] == 4
-    assert repr(found) == (
-        "RankSelection(rank=4, n_negative=1, alpha=0.0, zero_weight=1.0; "
-        f"error {row['mean']:.4g} +- {row['standard_error']:.2g}, 6 settings x 2 repeats)"
-    )
-    assert found.baseline == 1.0
-
-
-def test_frame(found):
-    frame = found.to_frame()
-    assert list(frame.columns) == [
-        *selection.GRID,
-        *("mean", "standard_error", "converged", "parameters_per_pair", "score_0", "score_1"),
-    ]
-    assert_array_equal(frame["rank"], [2, 2, 3, 3, 4, 4])
-    assert_allclose(frame[["score_0", "score_1"]], [row["scores"] for row in found.table])
-
-
-def test_frame_needs_pandas(found, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="to_frame needs pandas: pip install pandas"):
-        found.to_frame()
-
-
-def test_plot_needs_matplotlib(found, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install symrelu\[plot\]"):
-        found.plot()
-
-
-def test_a_notebook_shows_the_plot(found):
-    """Axes of its own are in a figure of pyplot, and those of others stay where they are."""
-    pyplot = pytest.importorskip("matplotlib.pyplot")
-    before = pyplot.get_fignums()
-    ax = found.plot()
-    assert ax.figure.number in set(pyplot.get_fignums()) - set(before)
-    assert found.plot(ax) is ax
-    assert len(pyplot.get_fignums()) == len(before) + 1
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
-
-
-def drawn(ax):
-    """Return label -> places, means and bars of the lines with error bars."""
-    lines = {}
-    for container in ax.containers:
-        line, _, (bars,) = container.lines
-        lengths = [(segment[1, 1] - segment[0, 1]) / 2 for segment in bars.get_segments()]
-        lines[container.get_label()] = (*np.asarray(line.get_data(), float), lengths)
-    return lines
-
-
-def test_plot(found):
-    ax = new_figure().add_subplot()
-    assert found.plot(ax) is ax
-    lines = drawn(ax)
-    assert sorted(lines) == ["n_negative=0", "n_negative=1"]
-    for negative in (0, 1):
-        rows = [row for row in found.table if row["n_negative"] == negative]
-        for column, values in zip(
-            ("rank", "mean", "standard_error"), lines[f"n_negative={negative}"], strict=True
-        ):
-            assert_allclose(values, [row[column] for row in rows], atol=1e-12)
-    (ring,) = (artist for artist in ax.collections if artist.get_label() == "chosen")
-    assert_allclose(np.asarray(ring.get_offsets()), [[4, found.table[-1]["mean"]]])
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rank", "relative error of hidden pairs")
-
-
-def handmade(scoring, means, bar=0.01, **axis):
-    """Return a selection of given means along one axis of the grid."""
-    ((name, values),) = axis.items()
-    setting = {"rank": 3, "n_negative": 0, "alpha": 0.0, "zero_weight": 1.0}
-    score = {"standard_error": bar, "scores": [0, 0]}
-    table = [setting | {name: v, "mean": mean} | score for v, mean in zip(values, means, strict=True)]
-    return RankSelection(table, table[0], table[0], scoring, "best")
-
-
-def labels(axis):
-    return [tick.get_text() for tick in axis.get_ticklabels()]
-
-
-def test_plot_of_other_axes():
-    ax = handmade("auc", [0.9, 0.8, 0.7], alpha=[10.0, 0.1, 0.0]).plot()
-    ((_, (x, y, _)),) = drawn(ax).items()
-    assert_array_equal(x, [0, 1, 2])
-    assert_array_equal(y, [0.7, 0.8, 0.9])
-    assert labels(ax.xaxis) == ["0.0", "0.1", "10.0"]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "AUC of hidden pairs")
-    ax = handmade("error", [0.5, 0.6, 0.7], n_negative=[0, 2, "auto"]).plot()
-    assert labels(ax.xaxis) == ["0", "2", "auto"]
-
-
-def test_plot_chooses_its_scales():
-    ax = handmade("error", [0.5, 0.6], rank=[3, 8]).plot()
-    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
-    ax = handmade("error", [0.5, 0.001], bar=1e-4, rank=[1, 8]).plot()
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    ax = handmade("error", [0.5] * 30, rank=range(20, 50)).plot()
-    assert labels(ax.xaxis) == [str(rank) for rank in range(20, 50, 3)]
-
-
-@pytest.mark.parametrize(
-    ("scoring", "means", "shown"),
-    [
-        ("error", [0.5, 1.2], True),
-        ("error", [0.5, 0.6], False),
-        ("auc", [0.4, 0.9], True),
-        ("auc", [0.8, 0.9], False),
-    ],
-)
-def test_plot_shows_the_baseline_where_it_is_near(scoring, means, shown):
-    ax = handmade(scoring, means, rank=[2, 3]).plot()
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert ("predicting zero" in names) == shown
-    assert "chosen" in names
 
 
 # ---------------------------------------------------------------------------------- what is refused

@@ -457,3 +457,22 @@ def test_a_new_solver_brings_its_options(monkeypatch):
     assert "--damping is no option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
         result.exception
     )
+
+
+@pytest.mark.parametrize(
+    ("limits", "error", "message"),
+    [
+        ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0, got -1.0"),
+        ({"tol": float("nan")}, ValueError, "tol must be a finite number >= 0, got nan"),
+        ({"gtol": -1e-9}, ValueError, "gtol must be"),
+        ({"ftol": "small"}, TypeError, "ftol must be a finite number >= 0, got 'small'"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
+        ({"max_iter": -3}, ValueError, "max_iter must be an integer of at least 1, got -3"),
+        ({"max_iter": 10.0}, TypeError, "max_iter must be an integer of at least 1, got 10.0"),
+        ({"max_time": 0}, ValueError, "max_time must be a finite number > 0, got 0"),
+        ({"max_time": -1}, ValueError, "max_time must be a finite number > 0, got -1"),
+    ],
+)
+def test_limits_are_checked(limits, error, message):
+    with pytest.raises(error, match=message):
+        Limits(**limits)

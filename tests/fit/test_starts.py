@@ -13,7 +13,6 @@ from symrelu.fit.starts import STARTS, count_negative, start
 from symrelu.kernels import arpack
 from symrelu.metrics import random_mask
 from symrelu.operators import as_operator
-from symrelu.validation import random_generator
 
 
 def operator(n=40, rank=5, n_negative=0, **settings):
@@ -127,12 +126,6 @@ def test_array_start_is_copied():
 @pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.default_rng(0), np.random.RandomState(0)])
 def test_any_random_state(seed):
     assert start(operator(), "random", seed).shape == (40, 5)
-
-
-@pytest.mark.parametrize(("seed", "error"), [("zero", TypeError), (-1, ValueError), (1.5, TypeError)])
-def test_bad_random_state(seed, error):
-    with pytest.raises(error, match="random_state must be"):
-        random_generator(seed)
 
 
 def test_uniform_start_is_nonnegative_and_scaled():

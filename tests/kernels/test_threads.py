@@ -1,5 +1,6 @@
-"""Threads that cannot be had: a pass goes on with those that can, to the same bits (issue 11.10)."""
+"""Threads: how many, in which rounds, and that a pass goes on with those that can be had, to the same bits."""
 
+import gc
 import logging
 import threading
 import warnings
@@ -127,3 +128,59 @@ def test_ctrl_c_while_threads_start_leaves_nobody_waiting_and_nothing_done(grant
     with pytest.raises(KeyboardInterrupt):
         threads.run_rounds(lambda: [range(9)] * 3, lambda worker, tasks: done.extend(tasks), workers=4)
     assert done == []
+
+
+def blas_threads():
+    return [library.num_threads for library in threads._blas_libraries()]
+
+
+def test_number_of_workers_is_that_of_blas():
+    for limit in (1, 2):
+        with threadpool_limits(limits=limit, user_api="blas"):
+            assert threads.allowed_threads() == limit
+
+
+def test_blas_threads_are_restored_after_overlapping_fits():
+    before, allowed = blas_threads(), threads.allowed_threads()
+    first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
+    first.__enter__()
+    second.__enter__()
+    assert set(blas_threads()) <= {1}
+    assert threads.allowed_threads() == allowed
+    first.__exit__()
+    assert set(blas_threads()) <= {1}
+    second.__exit__()
+    assert blas_threads() == before
+
+
+def test_whoever_never_left_leaves_when_forgotten():
+    """Ctrl-C between two lines of __exit__ must not leave BLAS at one thread for ever."""
+    before = blas_threads()
+    guard = threads.single_threaded_blas()
+    guard.__enter__()
+    del guard
+    gc.collect()
+    assert blas_threads() == before
+    assert not threads.single_threaded_blas._inside
+
+
+@pytest.mark.parametrize("guilty", [0, 1])
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_in_a_worker_ends_the_pass_and_reaches_the_caller(guilty, error):
+    before = blas_threads()
+
+    def work(worker, tasks):
+        if worker == guilty and 3 in tasks:
+            raise error("broken tile")
+
+    with pytest.raises(error, match="broken tile"):
+        threads.run_rounds(lambda: [[1, 2], [3, 3], [4]], work, workers=2)
+    assert blas_threads() == before
+
+
+def test_rounds_are_kept_apart():
+    """No worker starts a round before every worker has ended the one before."""
+    log = []
+    threads.run_rounds(lambda: [[k] * 3 for k in range(50)], lambda worker, tasks: log.extend(tasks), workers=3)
+    assert log == sorted(log)
+    assert len(log) == 150

@@ -1,6 +1,5 @@
-"""The kernels: tile schedule, packing, two-factor products, threads."""
+"""The kernels: tile schedule, packing, two-factor products."""
 
-import gc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from symrelu.kernels import threads, tiles
+from symrelu.kernels import tiles
 from symrelu.kernels.tiles import dense_excess, pack_entries, sparse_excess, stream
 
 
@@ -91,62 +90,6 @@ def test_same_bits_on_any_number_of_threads_and_on_repeated_runs(monkeypatch):
     for product, sums in results[1:]:
         assert_array_equal(product, results[0][0])
         assert sums == results[0][1]
-
-
-def blas_threads():
-    return [library.num_threads for library in threads._blas_libraries()]
-
-
-def test_number_of_workers_is_that_of_blas():
-    for limit in (1, 2):
-        with threadpool_limits(limits=limit, user_api="blas"):
-            assert threads.allowed_threads() == limit
-
-
-def test_blas_threads_are_restored_after_overlapping_fits():
-    before, allowed = blas_threads(), threads.allowed_threads()
-    first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
-    first.__enter__()
-    second.__enter__()
-    assert set(blas_threads()) <= {1}
-    assert threads.allowed_threads() == allowed
-    first.__exit__()
-    assert set(blas_threads()) <= {1}
-    second.__exit__()
-    assert blas_threads() == before
-
-
-def test_whoever_never_left_leaves_when_forgotten():
-    """Ctrl-C between two lines of __exit__ must not leave BLAS at one thread for ever."""
-    before = blas_threads()
-    guard = threads.single_threaded_blas()
-    guard.__enter__()
-    del guard
-    gc.collect()
-    assert blas_threads() == before
-    assert not threads.single_threaded_blas._inside
-
-
-@pytest.mark.parametrize("guilty", [0, 1])
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_an_error_in_a_worker_ends_the_pass_and_reaches_the_caller(guilty, error):
-    before = blas_threads()
-
-    def work(worker, tasks):
-        if worker == guilty and 3 in tasks:
-            raise error("broken tile")
-
-    with pytest.raises(error, match="broken tile"):
-        threads.run_rounds(lambda: [[1, 2], [3, 3], [4]], work, workers=2)
-    assert blas_threads() == before
-
-
-def test_rounds_are_kept_apart():
-    """No worker starts a round before every worker has ended the one before."""
-    log = []
-    threads.run_rounds(lambda: [[k] * 3 for k in range(50)], lambda worker, tasks: log.extend(tasks), workers=3)
-    assert log == sorted(log)
-    assert len(log) == 150
 
 
 def test_passes_may_run_in_several_threads_at_once():

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from symrelu.operators import DenseOperator, Operator, ReferenceOperator, SparseOperator, as_operator
+from symrelu.operators import DenseOperator, ReferenceOperator, SparseOperator, as_operator
 from symrelu.operators.torch import TorchOperator
 
 OTHERS = [name for name in OPERATORS if name != "reference"]
+
 # float64 to 1e-12 and float32 to 1e-5, relative to the size of the quantity's terms.
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-5}
 
@@ -55,16 +56,6 @@ def test_equals_reference(name, dtype, problem, columns, seed):
             err_msg=quantity,
         )
         assert np.asarray(value).dtype in (np.dtype(dtype), np.dtype(float))
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_reference_formulas_by_hand(name):
-    # M = [[1, 0], [0, 2]], U = [[1], [-1]]: X = [[1, -1], [-1, 1]].
-    problem = Problem(np.array([[1.0, 0], [0, 2.0]]), np.zeros((2, 2), bool), np.ones(1))
-    evaluation = evaluate(OPERATORS[name](problem), np.array([[1.0], [-1.0]]), np.eye(2))
-    assert_allclose(evaluation.product, [[0, 0], [0, 1]])
-    assert evaluation.latent_loss == evaluation.loss == 0.5
-    assert evaluation.latent_norm_squared == pytest.approx(1 + 4 + 1 + 1)  # W = [[1, -1], [-1, 2]]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -177,31 +168,3 @@ def test_as_operator_joins_mask_and_diagonal(backend, kind):
     op = as_operator(M, [1.0], diagonal="ignore", mask=kind(mask), backend=backend)
     assert_allclose(op.norm**2, 16 - 4 - 2)
     assert_allclose(op.to_numpy(op.matmul(op.asarray(np.eye(4)))), M - np.eye(4) - mask)
-
-
-def test_sparse_operator_memory_is_that_of_the_entries():
-    n = 20_000
-    M = sparse.csr_array(sparse.diags_array(np.ones(n)))
-    op = SparseOperator(M, None, signature=np.ones(2))
-    held = [*op._support[:4], *op._hidden[:4], op._M.data, op._M.indices, op._M.indptr]
-    assert sum(array.nbytes for array in held) < 100 * n
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_copies_count_for_themselves_and_find_things_once_for_all(name):
-    problem = PROBLEMS["mask"]
-    op = OPERATORS[name](problem)
-    evaluate(op, factor(problem), factor(problem))
-    other = op.with_model(problem.signature, alpha=0.5, zero_weight=0.1)
-    assert (op.evaluations, other.evaluations) == (1, 0)
-    assert (other.alpha, other.zero_weight, op.alpha) == (0.5, 0.1, problem.alpha)
-    if hasattr(op, "support"):
-        assert other.support[1] is op.support[1]
-        assert other._not_zero is op._not_zero
-
-
-def test_what_is_optional_is_offered_by_those_that_define_it():
-    for kind in (DenseOperator, SparseOperator, ReferenceOperator):
-        assert all(kind.offers(name) for name in (*Operator.OPTIONAL, "residual_product", "frozen"))
-    assert not Operator.offers("solve_rows")
-    assert not DenseOperator.offers("solve_row")

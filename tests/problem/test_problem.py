@@ -1,7 +1,6 @@
 """The data of a fit: checked once, packed once, whoever asks and however often."""
 
 import pickle
-import warnings
 import weakref
 
 import networkx
@@ -13,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from scipy.spatial.distance import cdist
 
 from symrelu import (
     LinkPredictor,
@@ -31,7 +29,7 @@ from symrelu.fit import selection
 from symrelu.fitted import models
 from symrelu.graphs import adapters
 from symrelu.operators import DenseOperator, SparseOperator
-from symrelu.problem import Problem, fingerprint
+from symrelu.problem import Problem
 from symrelu.validation import NothingObserved
 
 DENSE, _ = make_relu_gram(40, 3, shift=0.1, random_state=0)
@@ -355,18 +353,6 @@ def test_an_alpha_in_other_units():
     assert problem.scaled_alpha(0.3 * 4.0**problem.exponent) == 0.3
 
 
-def test_fingerprints():
-    dense = np.maximum(0, np.random.default_rng(0).standard_normal((1500, 3)))
-    assert fingerprint(dense) == fingerprint(sparse.csr_array(dense)) == fingerprint(sparse.csr_matrix(dense))
-    changed = dense.copy()
-    changed[1400, 2] += 1e-9
-    assert len({fingerprint(m) for m in (dense, changed, dense[:, ::-1], dense.astype(np.float32))}) == 4
-    assert fingerprint(None) is None
-    # As 0.1.0 wrote them into checkpoints.
-    assert fingerprint(np.eye(3)) == "2f10e3cb0f3d3d4ac09c04b546bbca426b3753f7db425802cefd2dd2055fed6a"
-    assert Problem.of(np.eye(3)).fingerprint() == {"mask": None, "matrix": fingerprint(np.eye(3))}
-
-
 def test_reprs():
     assert repr(Problem.of(DENSE)) == "Problem(40 items, dense, float64, diagonal='fit')"
     masked = Problem.of(SPARSE.astype(np.float32), np.eye(40, dtype=bool), "ignore")
@@ -459,19 +445,6 @@ def test_a_problem_is_made_by_of_alone(arguments):
         TypeError, match=r"A Problem is made by Problem.of\(M, mask, diagonal\), which checks M"
     ):
         Problem(*arguments)
-
-
-@pytest.mark.parametrize("given", [np.asarray, Problem.of])
-def test_distances_are_told_once_where_they_are_fitted(given):
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    given = given(cdist(X, X))
-    with pytest.warns(UserWarning, match="M looks like a matrix of distances") as caught:
-        decompose(given, 2, **QUICK)
-    assert caught[0].filename == __file__
-    if isinstance(given, Problem):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            decompose(given, 2, **QUICK)
 
 
 @pytest.mark.parametrize("estimator", [SymReLU(2), SymReLUClustering(2), LinkPredictor(2)])

@@ -2,31 +2,22 @@
 
 import inspect
 import pickle
-import warnings
-from dataclasses import replace
-from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
-from joblib import Memory, parallel_config
+from joblib import Memory
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
-from symrelu import AAPB, LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
-from symrelu.datasets import load_digits_graph, make_relu_gram
-from symrelu.estimators import searches
+from symrelu import AAPB, SymReLU, decompose
+from symrelu.datasets import make_relu_gram
 from symrelu.fit.selection import select_rank
 from symrelu.graphs import self_tuning_graph
 
@@ -267,97 +258,6 @@ def test_joblib_memory(M, tmp_path):
     assert len(calls) == 1
 
 
-# Long work
-
-
-class Recorder:
-    """A callback of scikit-learn's protocol that keeps what it is told, and stops at a step."""
-
-    def __init__(self, stop_at=None):
-        self.stop_at = stop_at
-        self.calls = []
-        self.scores = []
-
-    def setup(self, estimator, context):
-        self.calls.append("setup")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.calls.append(f"begin {context.task_name}")
-
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-        self.calls.append(f"end {context.task_name}")
-        if context.task_name == "step":
-            self.scores.append(fitted_estimator.score(X))
-            assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration
-            return estimator.latest_record_.iteration == self.stop_at
-        return False
-
-    def teardown(self, estimator, context):
-        self.calls.append("teardown")
-
-
-def test_callbacks_of_scikit_learn(M):
-    recorder = Recorder()
-    estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
-    steps = ["begin step", "end step"] * estimator.n_iter_
-    assert recorder.calls == ["setup", "begin fit", *steps, "end fit", "teardown"]
-    assert recorder.scores[-1] > recorder.scores[0]
-    assert_array_equal(estimator.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
-
-
-def test_a_callback_stops_the_fit(M):
-    recorder = Recorder(stop_at=2)
-    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
-        estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
-    assert estimator.n_iter_ == 2
-    assert recorder.calls[-1] == "teardown"
-
-
-def test_progress_bar(M, capsys):
-    SymReLU(3, random_state=0).set_callbacks(ProgressBar()).fit(M)
-    assert "SymReLU" in capsys.readouterr().out
-
-
-def test_restarts_keep_the_best():
-    M = load_digits_graph()[0][:60, :60]
-    model = {"n_components": 4, "init": "random", "random_state": 0, "gtol": 1e-2}
-    single = SymReLU(**model).fit(M)
-    several = SymReLU(n_init=4, **model).fit(M)
-    assert several.solution_.objective <= single.solution_.objective
-    with parallel_config("threading"):
-        parallel = SymReLU(n_init=4, n_jobs=2, **model).fit(M)
-    assert_array_equal(parallel.embedding_, several.embedding_)
-    for seed in (np.random.RandomState, np.random.default_rng):
-        first, second = (SymReLU(n_init=2, **{**model, "random_state": seed(0)}).fit(M) for _ in range(2))
-        assert_array_equal(first.embedding_, second.embedding_)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_init": 0}, "n_init must be an integer of at least 1, got 0"),
-        ({"n_init": 2, "init": np.ones((40, 3))}, "n_init > 1 needs starts that differ"),
-        ({"n_init": 2, "checkpoint": "a.ckpt"}, "A checkpoint is of one fit: pass n_init=1"),
-    ],
-)
-def test_bad_restarts(M, settings, message):
-    with pytest.raises(ValueError, match=message):
-        SymReLU(3, **settings).fit(M)
-
-
-def test_warm_start_goes_on(M):
-    estimator = SymReLU(3, random_state=0, max_iter=3, warm_start=True)
-    with pytest.warns(ConvergenceWarning):
-        first = estimator.fit(M).relative_error_
-    with pytest.warns(ConvergenceWarning):
-        assert estimator.fit(M).relative_error_ < first
-    assert_allclose(estimator.history_.relative_error[0], first, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"warm_start=True goes on from the last factor, of shape \(40, 3\)"):
-        estimator.fit(M[:30, :30])
-    estimator.set_params(warm_start=False, max_iter=1000).fit(M[:30, :30])
-    assert estimator.embedding_.shape == (30, 3)
-
-
 def test_canonical_embedding(M):
     estimator = SymReLU(3, random_state=0).fit(M)
     rows = estimator.reconstruct([0, 1])
@@ -369,53 +269,6 @@ def test_canonical_embedding(M):
     assert_allclose(estimator.transform(M), estimator.embedding_, atol=1e-4)
     turned = SymReLU(3, random_state=5).fit(M).canonicalize()
     assert_allclose(turned.embedding_, expected, atol=1e-3)
-
-
-def test_restarts_with_callbacks(M):
-    """They run one after another, and a callback that stops a fit stops them all."""
-    recorder = Recorder()
-    model = SymReLU(2, n_init=2, random_state=0, gtol=1e-3)
-    model.set_callbacks(recorder).fit(M)
-    assert_array_equal(model.embedding_, SymReLU(2, n_init=2, random_state=0, gtol=1e-3).fit(M).embedding_)
-    assert len(recorder.scores) > model.n_iter_
-    stopping = Recorder(stop_at=1)
-    with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
-        SymReLU(2, n_init=2, random_state=0).set_callbacks(stopping).fit(M)
-    assert len(stopping.scores) == 1
-
-
-def test_interrupted_restarts(M, monkeypatch):
-    fits = []
-
-    def interrupted(*arguments, **settings):
-        fits.append(replace(decompose(*arguments, **settings), status=Status.INTERRUPTED))
-        return fits[-1]
-
-    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
-    with pytest.warns(ConvergenceWarning, match="the fit was interrupted"):
-        SymReLU(2, n_init=4, random_state=0).fit(M)
-    assert len(fits) == 1
-
-
-def test_callbacks_get_the_samples_and_a_whole_estimator():
-    X = np.random.default_rng(0).standard_normal((40, 3))
-    recorder = Recorder()
-    SymReLU(3, affinity="self_tuning", random_state=0, gtol=1e-3).set_callbacks(recorder).fit(X)
-    assert recorder.scores[-1] > recorder.scores[0]
-
-
-def test_same_seed_same_factor_on_any_number_of_threads():
-    M, _ = make_relu_gram(700, 10, random_state=0)
-    fitted = {}
-    for threads in (1, 2, 1, 2):
-        with threadpool_limits(threads, "blas"):
-            model = SymReLU(8, random_state=0, max_iter=12, tol=0, gtol=0, ftol=0)
-            with pytest.warns(ConvergenceWarning):
-                embedding = model.fit_transform(M)
-        if threads in fitted:
-            assert_array_equal(embedding, fitted[threads])
-        fitted[threads] = embedding
-    assert_allclose(fitted[1], fitted[2], rtol=0, atol=1e-10 * np.abs(fitted[1]).max())
 
 
 # Graphs of other libraries
@@ -470,22 +323,6 @@ def test_a_later_fit_forgets_the_graph_of_an_earlier_one(M):
     model.set_params(affinity="precomputed").fit(M)
     assert not hasattr(model, "affinity_matrix_")
     assert model.transform(M[:2]).shape == (2, 3)
-
-
-@pytest.mark.parametrize("kind", ["anndata", "torch"])
-@pytest.mark.parametrize("model", [SymReLU, SymReLUClustering, LinkPredictor])
-def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
-    library = pytest.importorskip(kind)
-    names = [f"cell {k}" for k in range(40)]
-    if kind == "anndata":
-        held = library.AnnData(np.ones((40, 2)), obsp={"connectivities": sparse.csr_matrix(M)})
-        held.obs_names = names
-    else:
-        held = library.tensor(M).to_sparse()
-    settings = {"random_state": 0, "alpha": 0.5}
-    fitted = model(3, **settings).fit(held)
-    assert_array_equal(fitted.embedding_, model(3, **settings).fit(sparse.csr_array(M)).embedding_)
-    assert list(getattr(fitted, "node_names_", [])) == (names if kind == "anndata" else [])
 
 
 def test_frames_whose_columns_are_in_another_order(M):
@@ -551,42 +388,6 @@ def test_automatic_number_of_columns_without_zeros():
     assert model.selection_.scoring == "error"
 
 
-# What is unknown (issue 11.1)
-
-UNKNOWN = {
-    "a mask": (lambda: SymReLU(3, random_state=0), "mask"),
-    "the diagonal": (lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0), "diagonal"),
-    "a mask, rank chosen": (lambda: SymReLU("auto", alpha=0.1, max_iter=20, random_state=0), "mask"),
-    "clustering, a mask": (lambda: SymReLUClustering(3, random_state=0), "mask"),
-    "clustering, the diagonal": (lambda: SymReLUClustering(3, random_state=0), "diagonal"),
-    "links, a mask": (lambda: LinkPredictor(3, n_init=2, random_state=0), "mask"),
-    "links, the diagonal": (lambda: LinkPredictor(3, n_init=2, random_state=0), "diagonal"),
-}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
-@pytest.mark.parametrize("case", UNKNOWN)
-def test_nothing_about_an_unknown_entry_changes_an_estimator(M, case, value, kind):
-    """Issue 11.1: bit for bit, whatever an unknown entry holds."""
-    make, where = UNKNOWN[case]
-    unknown = np.eye(40, dtype=bool)
-    if where == "mask":
-        unknown = np.random.default_rng(1).random((40, 40)) < 0.1
-        unknown |= unknown.T
-    mask = unknown if where == "mask" else None
-    plain = make().fit(kind(np.where(unknown, 0, M)), mask=mask)
-    other = make().fit(kind(np.where(unknown, value, M)), mask=mask)
-    assert_array_equal(other.embedding_, plain.embedding_)
-    assert other.relative_error_ == plain.relative_error_
-    if hasattr(plain, "labels_"):
-        assert_array_equal(other.labels_, plain.labels_)
-    if hasattr(plain, "root_degrees_"):
-        assert_array_equal(other.root_degrees_, plain.root_degrees_)
-        assert_array_equal(other.known_.toarray(), plain.known_.toarray())
-
-
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("value", [3.0, -2.0, 1e300, np.nan, np.inf])
 def test_nothing_about_an_unknown_similarity_changes_a_new_item(M, value, kind):
@@ -598,204 +399,10 @@ def test_nothing_about_an_unknown_similarity_changes_a_new_item(M, value, kind):
         assert model.score(other, mask=unknown) == model.score(plain, mask=mask)
 
 
-# Messages (issue 11.14), and what compiled code must not see (issue 11.9)
-
-ESTIMATORS = {"SymReLU": SymReLU(2), "clustering": SymReLUClustering(2), "links": LinkPredictor(2)}
-CORRELATIONS = np.array([[1.0, 0.5, -0.3], [0.5, 1.0, 0.2], [-0.3, 0.2, 1.0]])
-HOLED = np.array([[1.0, 0.5, 0.1], [0.5, 1.0, np.nan], [0.1, np.nan, 1.0]])
-BAD_INPUT = {
-    "correlations": (
-        CORRELATIONS,
-        ValueError,
-        r"X must be nonnegative: entry \(0, 2\) is -0.3. .*numpy.maximum\(X, 0\), abs\(X\) or X \*\* 2",
-    ),
-    "correlations, sparse": (sparse.csr_array(CORRELATIONS), ValueError, r"entry \(0, 2\) is -0.3"),
-    "NaN": (HOLED, ValueError, r"X must not contain NaN: entry \(1, 2\) is nan. .*mask=numpy.isnan\(X\)"),
-    "a file": ("graph.npz", TypeError, r"got the str 'graph.npz'.*symrelu.files.read_matrix\('graph.npz'\)"),
-    "a path": (Path("a/graph.mtx"), TypeError, r"got the \w+ 'a/graph.mtx'.*read_matrix\('a/graph.mtx'\)"),
-    "a table": ("table.csv", TypeError, r"pandas.read_csv\('table.csv', index_col=0\)"),
-    "a string": (
-        "karate",
-        TypeError,
-        "X must be a matrix or a graph, got the str 'karate'. If it names a file",
-    ),
-    "words": ([["a", "b"], ["b", "a"]], ValueError, "X must hold numbers, but could not convert string.*'a'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD_INPUT)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_messages_of_the_estimators_say_what_to_do(name, case):
-    X, error, message = BAD_INPUT[case]
-    with pytest.raises(error, match=message):
-        clone(ESTIMATORS[name]).fit(X)
-
-
-@pytest.mark.parametrize("kind", [np.array, sparse.csr_array, "frame"])
-def test_a_table_of_samples_names_the_affinity(kind):
-    X = np.random.default_rng(0).random((6, 4))
-    X = pytest.importorskip("pandas").DataFrame(X) if kind == "frame" else kind(X)
-    with pytest.raises(
-        ValueError, match=r"X must be square .*got shape \(6, 4\).*SymReLU\(affinity='self_tuning'\)"
-    ):
-        SymReLU(2).fit(X)
-    with pytest.raises(ValueError, match=r"SymReLUClustering\(affinity='self_tuning'\)"):
-        SymReLUClustering(2, affinity="precomputed").fit(X)
-    with pytest.raises(ValueError, match=r"build a graph first: symrelu.graphs.self_tuning_graph\(X\)"):
-        LinkPredictor(2).fit(X)
-
-
-def malformed(M):
-    M = sparse.csr_array(M)
-    M.indices = M.indices.copy()
-    M.indices[-1] = 10**6
-    return M
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_malformed_sparse_input_of_estimators(name):
-    """Issue 11.9: refused before compiled code follows its indices."""
-    M = np.kron(np.eye(4), np.ones((5, 5)))
-    model = clone(ESTIMATORS[name])
-    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
-        model.fit(malformed(M))
-    with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
-        model.fit(M, mask=malformed(np.eye(20, dtype=bool)))
-    model.fit(M)
-    if hasattr(model, "transform"):
-        for method in (model.transform, model.score):
-            with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
-                method(malformed(M))
-            with pytest.raises(ValueError, match="mask must be a well-formed sparse matrix"):
-                method(M, mask=malformed(np.eye(20, dtype=bool)))
-    if hasattr(model, "top_k"):
-        with pytest.raises(ValueError, match="exclude must be a well-formed sparse matrix"):
-            model.top_k([0], 1, exclude=malformed(M))
-
-
-@pytest.mark.parametrize("name", ["SymReLU", "clustering"])
-def test_malformed_samples(name):
-    model = clone(ESTIMATORS[name]).set_params(affinity="self_tuning")
-    with pytest.raises(ValueError, match="X must be a well-formed sparse matrix"):
-        model.fit(malformed(np.eye(20, 3) + 1))
-
-
-def test_duplicates_of_booleans_are_one_entry_for_estimators_too():
-    rows, cols = np.array([0, 1, 1, 2, 0, 1]), np.array([1, 0, 2, 1, 1, 0])
-    B = sparse.coo_array((np.ones(6, bool), (rows, cols)), shape=(3, 3))
-    fitted = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B)
-    plain = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B.toarray())
-    assert_allclose(fitted.embedding_, plain.embedding_, rtol=1e-12)
-
-
-# Warnings of fits that a limit ended (issues 11.12 and 11.17)
-
-STOPPED = {
-    "SymReLU": lambda path: SymReLU(3, max_iter=2, checkpoint=path, random_state=0),
-    "clustering": lambda path: SymReLUClustering(3, max_time=1e-9, checkpoint=path, random_state=0),
-    "links": lambda path: LinkPredictor(3, max_time=1e-9, random_state=0),
-}
-
-
-@pytest.mark.parametrize("name", STOPPED)
-def test_a_warning_that_is_raised_loses_nothing(name, M, tmp_path):
-    """Issue 11.12: all that a fit sets is set before the warning."""
-    path = tmp_path / "fit.ckpt"
-    model = STOPPED[name](path)
-    with pytest.raises(ConvergenceWarning):  # as pytest is told to raise all warnings
-        model.fit(M)
-    check_is_fitted(model)
-    assert path.exists() == (name != "links")
-    with pytest.warns(ConvergenceWarning):
-        other = STOPPED[name](tmp_path / "other.ckpt").fit(M)
-    assert set(vars(model)) == set(vars(other))
-    assert_array_equal(model.embedding_, other.embedding_)
-    if name == "SymReLU":
-        assert_array_equal(model.transform(M), other.transform(M))
-    if name == "clustering":
-        assert_array_equal(model.labels_, other.labels_)
-    if name == "links":
-        assert_array_equal(model.top_links(5)[0], other.top_links(5)[0])
-
-
-def grid_search(model, M, **settings):
-    grid = {"n_components": [1, 2, 3, 4, 5], "alpha": [0.0, 0.1]}
-    return GridSearchCV(model, grid, cv=KFold(5, shuffle=True, random_state=0), **settings).fit(M)
-
-
-def shown(call, action="default"):
-    """Return the ConvergenceWarnings that are shown."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter(action)
-        call()
-    return [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
-
-
-def test_a_search_of_ordinary_fits_converges():
-    """Issue 11.17: the defaults end all 51 fits by a stopping test."""
-    M = self_tuning_graph(load_digits().data[:60])
-    assert shown(lambda: grid_search(SymReLU(random_state=0), M), "always") == []
-
-
-def test_a_search_of_fits_that_a_limit_ends_warns_once(M, monkeypatch):
-    monkeypatch.setattr(searches, "_shown", set())
-    model = SymReLU(max_iter=3, random_state=0)
-    texts = shown(lambda: grid_search(model, M))
-    assert len(texts) == 2, "one of the parts that are fitted, one of the whole"
-    assert "max_iter was reached. Raise max_iter" in texts[0]
-    assert "it is shown once" in texts[0]
-    assert len(shown(lambda: model.fit(M))) == 1  # no clone
-    assert len(shown(lambda: clone(model).fit(M[:31, :31]))) == 1  # of other data
-    assert len(shown(lambda: grid_search(model, M), "always")) == 51
-    with pytest.raises(ValueError, match="All the 50 fits failed"):  # not the first alone
-        shown(lambda: grid_search(model, M, refit=False), "error")
-
-
-def test_the_warning_of_a_limit_tells_the_settings_and_what_would_help(M):
-    first = shown(lambda: SymReLU(3, max_iter=2, random_state=0).fit(M), "always")
-    assert "SymReLU(max_iter=2, n_components=3, random_state=0) stopped before convergence" in first[0]
-    assert "a small alpha > 0" not in first[0]
-    ignoring = SymReLU(3, max_iter=2, diagonal="ignore", random_state=0)
-    assert "need not have a minimum" in shown(lambda: ignoring.fit(M), "always")[0]
-    ignoring.set_params(alpha=0.1)
-    assert "need not have a minimum" not in shown(lambda: ignoring.fit(M), "always")[0]
-
-
-def test_a_search_shows_the_warning_of_distances_once(monkeypatch):
-    monkeypatch.setattr(searches, "_shown", set())
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    texts = shown(lambda: grid_search(SymReLU(random_state=0, max_iter=300, alpha=0.1), D))
-    assert sum("looks like a matrix of distances" in text for text in texts) <= 2
-
-
-def test_clones_are_alike_to_a_cache():
-    """A mark that differs from clone to clone would keep joblib from finding anything again."""
-    model = SymReLU(3, random_state=0)
-    before = joblib.hash(model)
-    assert joblib.hash(clone(model)) == joblib.hash(clone(SymReLU(3, random_state=0)))
-    assert joblib.hash(model) == before
-
-
 def test_a_rank_is_chosen_where_unknown_entries_are_the_only_zeros():
     M = np.exp(-np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0))) / 9)
     model = SymReLU("auto", zero_weight=0.5, diagonal="ignore", random_state=0, max_iter=300, ftol=1e-3).fit(M)
     assert model.selection_.scoring == "error"
-
-
-@pytest.mark.parametrize("X", [[[1, 2], [2]], {1, 2}, object(), None], ids=["ragged", "set", "object", "None"])
-def test_what_is_no_matrix_is_refused_with_a_sentence(X):
-    for model in (SymReLU(1), LinkPredictor(1), SymReLUClustering(1)):
-        with pytest.raises((TypeError, ValueError), match="X must be a matrix"):
-            model.fit(X)
-
-
-def test_a_warm_start_needs_something_to_begin_with(M):
-    model = SymReLU(3, alpha=1e3, warm_start=True, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="the factor became zero"):
-        model.fit(M)
-    with pytest.raises(ValueError, match="warm_start=True cannot go on from a factor that became zero"):
-        model.set_params(alpha=0).fit(M)
 
 
 def test_a_mask_of_samples_is_aligned_by_their_names():

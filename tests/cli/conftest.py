@@ -1,0 +1,29 @@
+"""The command line, run as a user runs it."""
+
+from dataclasses import replace
+
+import pytest
+from scipy import sparse
+
+from symrelu.datasets import make_relu_gram
+from symrelu.experiments import real, synthetic
+
+
+@pytest.fixture
+def matrix_file(tmp_path):
+    M, _ = make_relu_gram(60, 3, random_state=0)
+    path = tmp_path / "matrix.npz"
+    sparse.save_npz(path, sparse.csr_array(M))
+    return path
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    monkeypatch.delenv("SYMRELU_DATA", raising=False)
+
+
+@pytest.fixture
+def short_fits(monkeypatch):
+    """Let the experiments make five iterations."""
+    for module in (real, synthetic):
+        monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, max_iter=5))

@@ -1,0 +1,266 @@
+"""The command ``fit``, run as a user runs it."""
+
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command_line import symrelu
+from scipy import sparse
+
+from symrelu import Solution, Status, cli, decompose, metrics
+from symrelu.datasets import make_relu_gram
+
+PNG = b"\x89PNG"
+
+
+def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch, capsys):
+    output, plot = tmp_path / "fit.npz", tmp_path / "curve.png"
+    code, out, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "--rank", 3, "-o", output, "--plot", plot, "--seed", 1
+    )
+    assert code == 0
+    expected = decompose(sparse.load_npz(matrix_file), 3, random_state=1)
+    np.testing.assert_array_equal(Solution.load(output).U, expected.U)
+    assert plot.read_bytes()[:4] == PNG
+    assert f"{expected.relative_error:.6g}" in out
+    assert "relative_error fell to tol" in out
+
+
+def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):
+    M, _ = make_relu_gram(100, 4, shift=0.1, random_state=0)
+    np.save(tmp_path / "m.npy", M)
+    code, out, _ = symrelu(
+        monkeypatch,
+        capsys,
+        "fit",
+        tmp_path / "m.npy",
+        "-r",
+        5,
+        "--n-negative",
+        "auto",
+        "-o",
+        tmp_path / "o.npz",
+    )
+    assert code == 0
+    assert "1 negative column" in out
+
+
+def test_a_second_fit_is_judged_by_hidden_pairs(tmp_path, matrix_file, monkeypatch, capsys):
+    mask_file, output = tmp_path / "mask.npz", tmp_path / "o.npz"
+    unknown = metrics.random_mask(60, 0.1, random_state=5)
+    sparse.save_npz(mask_file, unknown)
+    options = ["-r", 4, "--n-negative", 1, "--seed", 3, "--mask", mask_file, "--max-iter", 20]
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-o", output, "--held-out", 0.2, *options)
+    assert code == 0
+    M = sparse.load_npz(matrix_file)
+    hidden = metrics.random_mask(60, 0.2, random_state=3).toarray() & ~unknown.toarray()
+    settings = {"n_negative": 1, "random_state": 3, "max_iter": 20}
+    judged = decompose(M, 4, mask=hidden | unknown.toarray(), **settings)
+    error = metrics.held_out_error(M, judged.U, judged.signature, mask=hidden)
+    assert f"{error:.6g} (of a second fit" in " ".join(out.split())
+    shown = decompose(M, 4, mask=unknown, **settings)
+    np.testing.assert_array_equal(Solution.load(output).U, shown.U)
+
+
+def test_a_second_fit_that_is_interrupted_judges_nothing(tmp_path, matrix_file, monkeypatch, capsys):
+    def interrupted(problem, **settings):
+        solution = decompose(problem, **settings)
+        return solution if problem.mask is None else replace(solution, status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(cli.fit, "decompose", interrupted)
+    output = tmp_path / "o.npz"
+    code, out, _ = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output, "--held-out", 0.1, "--max-iter", 2
+    )
+    assert code == 130
+    assert "not measured: interrupted" in out
+    assert Solution.load(output).n_iter == 2
+
+
+def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_file, monkeypatch, capsys):
+    options = ["fit", matrix_file, "-r", 4, "-o", tmp_path / "o.npz", "--max-iter", 3]
+    _, plain, _ = symrelu(monkeypatch, capsys, *options)
+    _, signed, _ = symrelu(monkeypatch, capsys, *options, "--n-negative", 1)
+    assert "hidden pairs" not in plain
+    assert "add --held-out 0.1" in signed
+    assert f"{metrics.parameters_per_pair(sparse.load_npz(matrix_file), 4):.3g}" in signed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
+        (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer of at least 1"),
+        (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--momentum", "2"],
+            "AAPB(momentum=...) must be in [0, 1]",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--step-size", "10"],
+            "--step-size is no option of the solver 'lbfgs'. Leave it out, or pass --solver aapb.",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--step-size", "long"],
+            "AAPB(step_size=...) must be a positive number or 'adaptive', got 'long'",
+        ),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1"],
+            "fraction must be a number in (0, 0.99]",
+        ),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1e-9"], "must hide at least one pair"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
+            "n_negative must be an integer from",
+        ),
+        (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
+        (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
+        (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
+        (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
+        # issue 11.13
+        (["number.npy", "--rank", "2", "-o", "x.npz"], "must hold a matrix, got an array of shape ()"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "number.npy"],
+            "must hold a matrix, got an array",
+        ),
+        (["blocks.npz", "--rank", "2", "-o", "x.npz"], "got data of shape (1, 1, 0)"),
+        (["rows.mtx", "--rank", "2", "-o", "x.npz"], "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
+    ],
+)
+def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letter.npz").write_text("Dear reader")
+    (tmp_path / "weights.npz").write_bytes(matrix_file.read_bytes())
+    (tmp_path / "letter.txt").write_text("Dear reader")
+    np.save(tmp_path / "number.npy", 3.0)
+    parts = {"data": np.ones((1, 1, 0)), "indices": [0], "indptr": [0, 1], "shape": (1, 0)}
+    np.savez(tmp_path / "blocks.npz", format="bsr", **parts)
+    header = "%%MatrixMarket matrix coordinate real symmetric"
+    (tmp_path / "rows.mtx").write_text(f"{header}\n1000000000 1000000000 1\n1 1 1\n")
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
+    code, _, err = symrelu(monkeypatch, capsys, "fit", *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.npz").exists()
+
+
+def test_a_failed_fit_keeps_the_old_output(tmp_path, matrix_file, monkeypatch, capsys):
+    output = tmp_path / "fit.npz"
+    output.write_bytes(b"precious")
+    code, _, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 99, "-o", output)
+    assert code == 2
+    assert output.read_bytes() == b"precious"
+
+
+def test_names_with_brackets_are_printed_as_they_are(tmp_path, matrix_file, monkeypatch, capsys):
+    output = tmp_path / "a[b]c[/d].npz".replace("/", "")
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", output, "--max-iter", 1)
+    assert code == 0
+    assert "[b]" in out.replace("\n", "")
+    assert Solution.load(output).n_iter == 1
+
+
+def test_warnings_are_sentences(tmp_path, matrix_file, monkeypatch, capsys):
+    def fail(*arguments, **named):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("symrelu.fit.checkpoint.write_atomically", fail)
+    fit = ("fit", matrix_file, "-r", 2, "-o", tmp_path / "o.npz", "--checkpoint", tmp_path / "a\x1b[31m")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 1)
+    assert code == 0
+    assert err.startswith("Warning: The checkpoint ")
+    assert r"a\x1b[31m could not be written: the disk is full. The fit goes on" in err
+
+
+def test_plot_without_matplotlib_is_refused_before_the_fit(tmp_path, matrix_file, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, _, err = symrelu(
+        monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz", "--plot", "p.png"
+    )
+    assert code == 2
+    assert "pip install symrelu[plot]" in err
+    assert not (tmp_path / "o.npz").exists()
+
+
+def test_interrupt_before_the_first_evaluation(tmp_path, matrix_file, monkeypatch, capsys):
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.fit, "decompose", interrupted)
+    code, _, err = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz")
+    assert code == 130
+    assert "nothing was written" in err
+
+
+def test_ctrl_c_keeps_the_best_factor(tmp_path):
+    M, _ = make_relu_gram(50, 3, shift=0.1, random_state=0)
+    np.save(tmp_path / "m.npy", M)
+    options = ["--rank=5", "-o", "fit.npz", "--max-iter=100000000", "--tol=0", "--gtol=0", "--ftol=0"]
+    program = """
+import signal
+from symrelu import cli, decompose
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
+
+def interrupted(*arguments, callback, **settings):
+    def press_ctrl_c(progress):
+        callback(progress)
+        if progress.record.iteration == 7:
+            signal.raise_signal(signal.SIGINT)
+    return decompose(*arguments, callback=press_ctrl_c, **settings)
+
+cli.fit.decompose = interrupted
+cli.main()
+"""
+    command = [sys.executable, "-c", program, "fit", "m.npy", *options]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 130, result.stderr
+    assert "the fit was interrupted" in result.stdout
+    solution = Solution.load(tmp_path / "fit.npz")
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_iter == 7
+
+
+def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
+    output, checkpoint = tmp_path / "fit.npz", tmp_path / "fit.ckpt"
+    fit = ("fit", matrix_file, "--rank", 2, "-o", output, "--seed", 1, "--checkpoint", checkpoint)
+    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 3)
+    assert code == 0
+    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 8)
+    assert code == 0
+    expected = decompose(sparse.load_npz(matrix_file), 2, random_state=1, max_iter=8)
+    np.testing.assert_array_equal(Solution.load(output).U, expected.U)
+    code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)
+    assert code == 2
+    assert "it was written with alpha=0.0, this fit has alpha=1.0" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 1e200])
+def test_what_stands_at_unknown_entries_does_not_matter(value, tmp_path, monkeypatch, capsys):  # issue 11.1
+    factor = np.random.default_rng(0).standard_normal((15, 3))
+    M, mask = np.maximum(0, factor @ factor.T), np.zeros((15, 15), bool)
+    mask[0, 3] = mask[3, 0] = True
+    np.save(tmp_path / "mask.npy", mask)
+    told = []
+    for name, unknown in (("plain", 0.0), ("odd", value)):
+        np.save(tmp_path / f"{name}.npy", np.where(mask | np.eye(15, dtype=bool), unknown, M))
+        files = [tmp_path / f"{name}.npy", "--mask", tmp_path / "mask.npy", "-o", tmp_path / f"{name}.npz"]
+        settings = ["--rank", 2, "--diagonal", "ignore", "--seed", 0, "--held-out", 0.1]
+        code, output, _ = symrelu(monkeypatch, capsys, "fit", *files, *settings)
+        assert code == 0
+        told.append([line for line in output.splitlines() if "per pair" in line or "error" in line])
+    assert len(told[0]) >= 4
+    assert told[0] == told[1]
+    factors = [Solution.load(tmp_path / f"{name}.npz").U for name in ("plain", "odd")]
+    assert np.array_equal(*factors)

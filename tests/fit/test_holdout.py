@@ -1,0 +1,142 @@
+"""Hidden pairs: which are hidden, and how what was hidden is scored."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from helpers import problems
+from hidden_pairs import M, observed_pairs, split_of
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from symrelu.datasets import make_relu_gram
+from symrelu.fit import holdout
+from symrelu.metrics import relative_error
+
+MASK = np.random.default_rng(0).random(M.shape) < 0.1
+MASK = MASK | MASK.T
+
+
+# ---------------------------------------------------------------------------------- what is hidden
+
+
+@given(problems(max_n=14), st.floats(0.01, 0.9), st.sampled_from([0.3, 1.0, 5.0]), st.integers(0, 99))
+def test_hidden_pairs(problem, fraction, zeros_per_positive, seed):
+    positive, zeros = observed_pairs(problem.M, problem.unknown)
+    assume(len(positive) >= 2)
+    split = split_of(problem.M, problem.unknown, fraction, zeros_per_positive, seed)
+    hidden = list(zip(split.i.tolist(), split.j.tolist(), strict=True))
+    assert len(set(hidden)) == len(hidden), "no pair twice"
+    assert_array_equal(split.truth, [problem.M[pair] for pair in hidden])
+    hidden_positive = [pair for pair in hidden if pair in positive]
+    hidden_zeros = [pair for pair in hidden if pair in zeros]
+    assert len(hidden_positive) + len(hidden_zeros) == len(hidden), "observed pairs i < j only"
+    assert 1 <= len(hidden_positive) < len(positive), "something to judge by, something to fit"
+    assert abs(len(hidden_positive) - fraction * len(positive)) <= 1
+    expected = min(zeros_per_positive * len(hidden_positive), fraction * len(zeros))
+    assert expected <= len(hidden_zeros) < expected + 1
+    stands_for = [
+        len(positive) / len(hidden_positive) if pair in positive else len(zeros) / len(hidden_zeros)
+        for pair in hidden
+    ]
+    assert_allclose(split.weight, stands_for)
+
+
+@given(problems(max_n=14), st.integers(0, 99))
+def test_dense_and_sparse_hide_the_same(problem, seed):
+    assume(len(observed_pairs(problem.M, problem.unknown)[0]) >= 2)
+    dense = split_of(problem.M, problem.unknown, seed=seed)
+    for one, other in zip(
+        dense, split_of(sparse.csr_array(problem.M), problem.unknown, seed=seed), strict=True
+    ):
+        assert_array_equal(one, other)
+
+
+@given(st.sets(st.integers(0, 60)), st.integers(1, 30))
+def test_numbers_that_are_missing(numbers, count):
+    expected = [k for k in range(200) if k not in numbers][:count]
+    array = np.array(sorted(numbers), np.int64)
+    assert_array_equal(holdout._kth_missing(array, np.arange(count)), expected)
+
+
+@pytest.mark.parametrize("n", [2, 3, 50])
+def test_numbers_of_pairs(n):
+    i, j = np.triu_indices(n, 1)
+    assert_array_equal(holdout._items(np.arange(n * (n - 1) // 2), n), (i, j))
+
+
+def test_every_pair_is_hidden_equally_often():
+    draws = 1500
+    times = np.zeros((8, 8))
+    N = (make_relu_gram(8, 2, random_state=1)[0] > 0).astype(float)
+    for seed in range(draws):
+        split = split_of(N, fraction=0.3, seed=seed)
+        times[split.i, split.j] += 1
+    for pairs in observed_pairs(N, np.zeros((8, 8), bool)):
+        counts = np.array([times[pair] for pair in pairs])
+        p = counts.mean() / draws
+        assert abs(counts / draws - p).max() < 4.5 * math.sqrt(p * (1 - p) / draws)
+
+
+def test_large_graphs_need_no_square_memory():
+    n, edges = 200_000, 400_000
+    i, j = np.random.default_rng(0).integers(0, n, (2, edges))
+    graph = sparse.csr_array((np.ones(edges), (i, j)), shape=(n, n))
+    graph = sparse.csr_array(graph + graph.T)
+    tracemalloc.start()
+    split = split_of(graph)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6, "n x n bits would be 5e9 bytes"
+    assert len(split.i) > 200_000
+    assert (split.i < split.j).all()
+    assert_array_equal(np.asarray(graph[split.i, split.j]).ravel(), split.truth)
+    assert np.unique(split.i).max() > n - 5000, "up to the last rows"
+    assert split.weight[-1] > 9e4, "a hidden zero stands for many"
+
+
+# ---------------------------------------------------------------------------------- how it is judged
+
+
+def test_error_by_its_formula():
+    split = split_of(M, MASK, fraction=0.3)
+    X = np.random.default_rng(1).standard_normal(len(split.i))
+    positive, zeros = observed_pairs(M, MASK)
+    hidden = dict(zip(zip(split.i.tolist(), split.j.tolist(), strict=True), X, strict=True))
+    on_positive = [(M[pair] - max(0, x)) ** 2 for pair, x in hidden.items() if pair in positive]
+    on_zeros = [max(0, x) ** 2 for pair, x in hidden.items() if pair in zeros]
+    squares = [M[pair] ** 2 for pair in hidden if pair in positive]
+    wrong = len(positive) * np.mean(on_positive) + len(zeros) * np.mean(on_zeros)
+    assert_allclose(holdout._error(X, split), math.sqrt(wrong / (len(positive) * np.mean(squares))))
+
+
+def test_error_over_all_pairs_is_the_relative_error():
+    U = np.random.default_rng(2).standard_normal((40, 4))
+    i, j = np.nonzero(np.triu(~MASK, 1))
+    every = holdout.Split(i, j, M[i, j], np.ones(len(i)), 0)
+    error = holdout._error((U @ U.T)[i, j], every)
+    assert_allclose(error, relative_error(M, U, diagonal="ignore", mask=MASK))
+    assert holdout._error(np.zeros(len(i)), every) == holdout.BASELINES["error"]
+
+
+def test_sums_are_unbiased():
+    U = np.random.default_rng(3).standard_normal((40, 3))
+    wrong = np.where(MASK, 0, M - np.maximum(0, U @ U.T))
+    exact = np.sum(np.triu(wrong, 1) ** 2)
+    splits = [split_of(M, MASK, zeros_per_positive=1.0, seed=seed) for seed in range(500)]
+    estimates = [holdout._weighted_square_sum(wrong[split.i, split.j], split) for split in splits]
+    standard_error = np.std(estimates) / math.sqrt(len(estimates))
+    assert standard_error < 0.03 * exact
+    assert abs(np.mean(estimates) - exact) < 4 * standard_error
+
+
+def test_auc_counts_pairs_in_the_right_order():
+    split = split_of(M, fraction=0.3)
+    X = np.random.default_rng(4).integers(0, 9, len(split.i)).astype(float)
+    positive, zeros = X[split.truth > 0], X[split.truth == 0]
+    right = [(p > z) + (p == z) / 2 for p in positive for z in zeros]
+    assert_allclose(holdout._auc(X, split), np.mean(right))
+    assert holdout._auc(0 * X, split) == holdout.BASELINES["auc"]
