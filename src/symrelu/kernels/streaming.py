@@ -1,12 +1,12 @@
 """One pass over the tiles of X = A B^T, shared by threads that run without the GIL.
 
-Each worker takes the next free tile, forms it, turns it into its excess E (see :mod:`symrelu.kernels.tiles`) and
+Each worker takes the next free tile, forms it, turns it into its excess E (:mod:`symrelu.kernels.tiles`) and
 multiplies it with the corresponding rows of V, all in compiled code. It then waits for its *turn* to add the
 products to the result. Floating-point sums depend on their order, so products are added in the order of the
 schedule, whichever worker computed them: the result has the same bits for any number of workers.
 
-The schedule of a symmetric X is a round-robin tournament. In round d, block i meets block d - i (mod blocks), so
-each block appears exactly once in every round, and the turn of a tile is the number of its round. A worker only
+The schedule of a symmetric X is a round-robin tournament. In round d, block i meets block d - i (mod blocks):
+each block appears once in every round, and the turn of a tile is the number of its round. A worker only
 ever waits for tiles of earlier rounds, which were taken before its own, so there is no deadlock.
 """
 
