@@ -98,7 +98,8 @@ class SupportOperator(HostOperator):
 
         def solve(rows: slice) -> None:
             here = np.ascontiguousarray(right[rows].transpose(0, 2, 1))
-            solve_rows(indptr[rows.start :], indices, V, ridge, T, here @ inverse, here, solution[rows])
+            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)  # one product, not one for each row
+            solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, solution[rows])
 
         run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
         return solution.transpose(0, 2, 1)
