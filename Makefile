@@ -42,6 +42,7 @@ format: $(VENV)/.installed-lint
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/.installed-docs
+	rm -rf docs/generated
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.installed-test

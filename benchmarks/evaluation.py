@@ -1,13 +1,13 @@
-"""Cost of one evaluation of a sparse matrix: ratios within one run.
+"""Measure the cost of one evaluation of a sparse matrix, as ratios within one run.
 
     python benchmarks/evaluation.py [--sizes 2000 5000 10000 20000] [--rank 32] [--threads 2] [--json FILE]
     python benchmarks/evaluation.py --tiles 128 256 384 512      compares tile sizes
 
-An evaluation is R(U) V with its norms. It contains two matrix products for each tile: forming the tile of
-X, and multiplying it with V, for a tile above the diagonal on both sides. "Bare products" are exactly
-these, on the same tiles and threads, with nothing in between. "NumPy" is the formula on whole n x n arrays,
-in place where it can be. Each figure is the median over rounds in which all candidates take turns, so that
-a busy neighbour disturbs them alike.
+An evaluation is R(U) V with its norms. It contains two matrix products for each tile: one to form the tile of
+X and one to multiply it by V, on both sides for a tile above the diagonal. "Bare products" are exactly these
+products, on the same tiles and threads, without the work in between. "NumPy" is the formula on whole n x n
+arrays, in place if possible. Each number is the median over rounds in which all candidates take turns, so that
+other processes on the machine affect all of them equally.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from symrelu.kernels.tiles import TILE
 from symrelu.operators import SparseOperator
 
 ENTRIES_PER_ROW = 15
-MEMORY_FOR_NUMPY = 2e9  # bytes; beyond it the whole-matrix formula is left out
+MEMORY_FOR_NUMPY = 2e9  # bytes; the whole-matrix formula is left out if it needs more
 
 
 def random_graph(n: int, dtype: type, seed: int = 0) -> sparse.csr_array:
@@ -45,7 +45,8 @@ def random_graph(n: int, dtype: type, seed: int = 0) -> sparse.csr_array:
 
 
 def whole_matrix(M: sparse.csr_array, U: np.ndarray) -> Callable[[], object]:
-    """Return the evaluation in NumPy with n x n arrays, no more of them than needed."""
+    """Return the evaluation in NumPy with as few n x n arrays as possible."""
+    # Indices and values are prepared once, as the sparse operator does.
     support = M.nonzero()
     values = np.asarray(M[support]).ravel()
 
@@ -87,16 +88,16 @@ def bare_products(U: np.ndarray) -> Callable[[], object]:
 
 
 def medians(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Return the median milliseconds of each candidate, all taking turns."""
-    for run in candidates.values():
+    """Return the median time of each candidate in milliseconds; they take turns."""
+    for run in candidates.values():  # compile, and fill caches
         run()
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     names = list(candidates)
     for k in range(rounds):
-        # Another order each time: whoever follows the n x n formula finds a cold cache.
+        # The order changes each time, because the candidate after the n x n formula finds a cold cache.
         for name in np.random.default_rng(k).permutation(names):
             run = candidates[name]
-            time.sleep(0.1)  # threads of BLAS go on spinning for a while after the n x n formula
+            time.sleep(0.1)  # BLAS threads keep spinning for a while after the n x n formula
             start = time.perf_counter()
             run()
             seconds[name].append(time.perf_counter() - start)
@@ -110,13 +111,13 @@ def problem(n: int, rank: int, dtype: type) -> tuple[sparse.csr_array, np.ndarra
 
 
 def evaluation(M: sparse.csr_array, U: np.ndarray, tile: int = TILE) -> Callable[[], object]:
-    """Return what this benchmark is about."""
+    """Return the evaluation of this library."""
     op = SparseOperator(M, signature=np.ones(U.shape[1]), tile=tile)
     return lambda: op.residual_product(U, U)
 
 
 def compare(n: int, rank: int, rounds: int) -> dict[str, float]:
-    """Return the milliseconds of every candidate at one size."""
+    """Return the times of all candidates at one size, in milliseconds."""
     M, U = problem(n, rank, np.float64)
     candidates = {
         "float64": evaluation(M, U),

@@ -1,12 +1,12 @@
-"""Random fits at the edges of what decompose accepts, checked against extended precision and each other.
+"""Fuzz decompose: random edge cases, checked against extended precision and against each other.
 
     python benchmarks/fuzz.py --fits 10000 --seed 0 --jobs 2 [--only CHECK ...] [--output FILE.json]
     python benchmarks/fuzz.py --seed 0 --replay 123
 
-Case k of a seed depends on (seed, k) alone: ``--replay k`` repeats it and prints it as code. Each case is
-fitted as it was drawn, and again with another backend, container, scale or content of its unknown entries. What
-is drawn is in fuzz_cases.py; what must hold, and within which tolerance, in fuzz_checks.py. A case that takes
-longer than ``--limit`` is ended and has failed. The exit code is 1 if a check failed.
+Case k of a seed depends only on (seed, k): ``--replay k`` repeats it and prints it as code. Each case is fitted
+as drawn, and again with another backend, container or scale, or with other values under the mask. The cases are
+defined in fuzz_cases.py, the checks and their tolerances in fuzz_checks.py. A case that takes longer than
+``--limit`` is killed and counts as failed. The exit code is 1 if a check failed.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import decompose
 
-COMPILING = 600.0  # seconds that a new process may take at most
+COMPILING = 600.0  # seconds that a new process may take to compile
 
 
 @dataclass
 class Result:
-    """What became of a case: complaints by check, None where a check does not apply."""
+    """The result of a case: complaints by check, None if a check does not apply."""
 
     number: int
     n: int = 0
-    ending: str = ""  # the status, or the refusal
+    ending: str = ""  # the status, or the error message
     seconds: float = 0.0
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
 
 def examine(seed: int, number: int, checks: Iterable[str]) -> Result:
-    """Fit a case and put it through the checks."""
+    """Fit a case and run the checks on it."""
     result, began = Result(number, verdicts={"finished": []}), time.perf_counter()
+    # An error of the fuzzer itself should not stop thousands of other cases.
     try:
         case = draw(seed, number)
         trial = Trial(case)
@@ -66,33 +67,35 @@ def examine(seed: int, number: int, checks: Iterable[str]) -> Result:
 
 
 def serve(pipe: Any, seed: int, checks: list[str], limit: float) -> None:
-    """Examine the cases whose numbers come through the pipe; first send None, once everything is compiled."""
+    """Examine the cases whose numbers are received. Send None first, when everything is compiled."""
+    # One thread, because "seed" and other checks compare bits.
     with threadpool_limits(1):
         for dtype, make in product(("float32", "float64"), (np.asarray, sparse.csr_array)):
             decompose(make(np.eye(3, dtype=dtype)), 2, max_iter=2)
         pipe.send(None)
         for number in iter(pipe.recv, None):
-            faulthandler.dump_traceback_later(0.9 * limit)  # so that stderr says where a fit hangs
+            faulthandler.dump_traceback_later(0.9 * limit)  # shows where a fit hangs
             pipe.send(examine(seed, number, checks))
 
 
 class Worker:
-    """A process that can be given up when a fit hangs or kills it."""
+    """A process that can be replaced if a fit hangs or crashes it."""
 
     def __init__(self, *task: Any) -> None:
+        # A forked process could inherit locks of BLAS and numba threads in a bad state.
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
         self.process = context.Process(target=serve, args=(other, *task), daemon=True)
         self.process.start()
         self.ready = False
-        other.close()
+        other.close()  # else the end of the process would not close the pipe
 
     def give(self, number: int | None) -> None:
         self.number, self.began = number, time.monotonic()
         self.pipe.send(number)
 
     def answer(self, limit: float) -> Result | None:
-        """Return the result, None if there is none yet, or how the process ended."""
+        """Return the result, None if there is none yet, or a failure if the process died or hangs."""
         assert self.number is not None
         try:
             if self.pipe.poll():
@@ -113,7 +116,7 @@ class Worker:
 def examine_all(
     seed: int, numbers: Iterable[int], jobs: int, checks: list[str], limit: float
 ) -> Iterator[Result]:
-    """Examine cases in ``jobs`` processes; one that takes longer than ``limit`` seconds has failed."""
+    """Examine cases in ``jobs`` processes; a case that takes longer than ``limit`` seconds fails."""
     task, waiting = (seed, checks, limit), iter(numbers)
     busy: list[Worker] = []
     free = [Worker(*task) for _ in range(jobs)]
@@ -163,7 +166,7 @@ def code(case: Case) -> str:
 
 
 def template(message: str) -> str:
-    """Return a message without its numbers."""
+    """Return a message without its numbers, so that equal failures can be grouped."""
     return re.sub(r"-?\b\d[\d.]*(e[+-]?\d+)?\b|\b(nan|inf)\b", "#", message)
 
 
@@ -172,7 +175,7 @@ def outcome(verdict: Verdict) -> str:
 
 
 def summarise(seed: int, results: list[Result], checks: list[str]) -> dict[str, Any]:
-    """Count outcomes and endings, and group the failures by check and message, the smallest case first."""
+    """Count outcomes and endings, and group failures by check and message, the smallest case first."""
     groups: dict[tuple[str, str], list[tuple[int, int, str]]] = defaultdict(list)
     for r in results:
         for name, complaints in r.verdicts.items():
@@ -195,8 +198,8 @@ def summarise(seed: int, results: list[Result], checks: list[str]) -> dict[str, 
     }
 
 
-def tell(summary: dict[str, Any]) -> None:
-    """Print the tables, and each group of failures with its smallest case as code."""
+def print_summary(summary: dict[str, Any]) -> None:
+    """Print the tables, and for each group of failures its smallest case as code."""
     print("| check | passed | failed | not applicable |\n|---|---:|---:|---:|")
     for name, count in summary["checks"].items():
         print(f"| {name} | {count['passed']} | {count['failed']} | {count['not applicable']} |")
@@ -216,9 +219,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), metavar="CHECK")
-    parser.add_argument("--limit", type=float, default=60, help="seconds that a case may take")
-    parser.add_argument("--replay", type=int, nargs="+", metavar="CASE", help="only these cases")
-    parser.add_argument("--output", type=Path, help="a JSON file for the summary")
+    parser.add_argument("--limit", type=float, default=60, help="seconds allowed for a case")
+    parser.add_argument("--replay", type=int, nargs="+", metavar="CASE", help="run only these cases")
+    parser.add_argument("--output", type=Path, help="write the summary to this JSON file")
     return parser.parse_args()
 
 
@@ -234,7 +237,7 @@ def main() -> None:
             failed = sum(any(r.verdicts.values()) for r in results)
             print(f"{len(results)} of {len(numbers)} cases, {failed} failed", file=sys.stderr)
     summary = summarise(options.seed, results, options.only)
-    tell(summary)
+    print_summary(summary)
     if options.output:
         options.output.write_text(json.dumps(summary, indent=1))
     sys.exit(1 if summary["failures"] else 0)

@@ -1,4 +1,4 @@
-"""The cases of fuzz.py: tables of what is drawn, and a Case as a function of seed and number."""
+"""The cases of fuzz.py: tables of options to draw from, and the Case for a seed and a number."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ MATRICES: dict[str, Callable[[Rng, int, np.finfo], np.ndarray]] = {
     "subnormal": subnormal,
     "partly subnormal": partly_subnormal,
 }
-DEGENERATE = ("identity", "constant", "blocks", "one pair")  # with equal eigenvalues
-UNSCALED = ("wide", "subnormal", "partly subnormal")
+DEGENERATE = ("identity", "constant", "blocks", "one pair")  # with repeated eigenvalues
+UNSCALED = ("wide", "subnormal", "partly subnormal")  # another factor would leave the range of floats
 
 MASKS: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
     "none": lambda rng, M: np.zeros(M.shape, bool),
@@ -93,7 +93,7 @@ MASKS: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
     "all but one pair": lambda rng, M: one_pair(rng, len(M), np.finfo(float)) == 0,
 }
 
-# What M holds where it is unknown. The true entries, or one of these.
+# The values of M under the mask, none of which may change the fit.
 HIDDEN: dict[str, Callable[[Rng, np.ndarray, np.finfo], np.ndarray | float]] = {
     "zero": lambda rng, M, floats: 0.0,
     "as drawn": lambda rng, M, floats: M,
@@ -116,7 +116,7 @@ def convert(container: Any, values: np.ndarray, stored: np.ndarray, dtype: Any) 
 
 
 def duplicated(values: np.ndarray, stored: np.ndarray, dtype: Any) -> sparse.coo_array:
-    """Store each entry as two that add up to it; in a narrow type their sum may not fit."""
+    """Store each entry as two summands. Their sum may overflow a narrow type."""
     halves = values // 2 if np.dtype(dtype).kind in "iu" else values / 2
     first = np.where(np.isfinite(values), halves, 0).astype(dtype).astype(np.float64)
     parts = [entries(part, stored, dtype) for part in (first, values - first)]
@@ -130,7 +130,7 @@ def strided(values: np.ndarray, dtype: Any) -> np.ndarray:
     return room[::2, ::2]
 
 
-# values (float64), where an entry is stored, type -> what a user passes
+# (values in float64, where an entry is stored, dtype) -> what a user passes
 CONTAINERS: dict[str, Callable[[np.ndarray, np.ndarray, Any], Any]] = {
     "C order": lambda values, stored, dtype: np.ascontiguousarray(values, dtype),
     "F order": lambda values, stored, dtype: np.asfortranarray(values, dtype),
@@ -151,6 +151,7 @@ MASK_CONTAINERS: dict[str, Callable[[np.ndarray], Any]] = {
     "stored False": lambda mask: sparse.csr_array(entries(mask, np.ones(mask.shape, bool), bool)),
 }
 
+# LBFGS, the default, is listed twice so that it is drawn more often.
 SOLVERS = (
     *(LBFGS(), LBFGS(memory=2), LBFGS()),
     *(Eigen(), Eigen(momentum=0), Eigen(momentum=0.5, sweeps=3)),
@@ -159,7 +160,7 @@ SOLVERS = (
     *(PALM(), PALM(momentum=1), PALM(momentum=0.5)),
 )
 
-# Starts given as arrays, from normal numbers of the size of M.
+# Starts that are passed as arrays, made from a normal U scaled to M.
 STARTS: dict[str, Callable[[Rng, np.ndarray, np.ndarray, np.finfo], np.ndarray]] = {
     "normal": lambda rng, U, M, floats: U,
     "eigenvectors": lambda rng, U, M, floats: leading_eigenvectors(M, U.shape[1]),
@@ -176,7 +177,7 @@ STARTS: dict[str, Callable[[Rng, np.ndarray, np.ndarray, np.finfo], np.ndarray]]
 
 
 def split(U: np.ndarray, rank: int) -> np.ndarray:
-    """Return the same X by columns of which two are equal, as far as the rank allows."""
+    """Return a factor of the same X with pairs of equal columns, as many as the rank allows."""
     pairs = np.hstack([U, U[:, : rank - U.shape[1]]])
     pairs[:, : rank - U.shape[1]] /= math.sqrt(2)
     pairs[:, U.shape[1] :] /= math.sqrt(2)
@@ -184,28 +185,28 @@ def split(U: np.ndarray, rank: int) -> np.ndarray:
 
 
 def leading_eigenvectors(M: np.ndarray, rank: int) -> np.ndarray:
-    """Return the best X of this rank; columns of no use are zero."""
+    """Return the factor of the best X of this rank; columns of negative eigenvalues are zero."""
     largest = M.max() or 1.0
     values, vectors = np.linalg.eigh(M / largest)
     return vectors[:, -rank:] * np.sqrt(np.maximum(0, values[-rank:])) * math.sqrt(largest)
 
 
-# Types that become float64, with the largest number to be stored in them.
+# Types that are converted to float64, with the largest number to store in them.
 INTEGERS = {"bool": 1, "uint8": 255, "int8": 127, "int16": 30000, "int64": 10**6, "float16": 1000}
 
 
 def floats_of(dtype: str) -> np.finfo:
-    """Return the limits of the type in which a matrix of ``dtype`` is fitted."""
+    """Return the limits of the float type in which a matrix of ``dtype`` is fitted."""
     return np.finfo("float32" if dtype == "float32" else "float64")
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One fit, described apart from how M is passed."""
+    """One fit, described independently of the container in which M is passed."""
 
     seed: int
     number: int
-    traits: dict[str, str]  # what was drawn, in words
+    traits: dict[str, str]  # the options that were drawn
     matrix: np.ndarray  # M in float64, zero where it is unknown
     mask: np.ndarray
     unknown: np.ndarray  # the mask and, if it is ignored, the diagonal
@@ -233,7 +234,7 @@ class Case:
         mask: str = "",
         **changes: Any,
     ) -> dict[str, Any]:
-        """Return what decompose gets: of M times 4^exponent, or with nothing where it is unknown."""
+        """Return the arguments of decompose, for M times 4^exponent; ``clean`` puts zeros under the mask."""
         values = np.where(self.unknown, 0 if clean else self.hidden, np.ldexp(self.matrix, 2 * exponent))
         stored = (values != 0) | (self.stored & (not clean))
         make = CONTAINERS[container or self.traits["container"]]
@@ -243,7 +244,7 @@ class Case:
 
 
 def representable(values: np.ndarray, dtype: str, container: str) -> np.ndarray:
-    """Return values that the type can hold; as duplicates, integers whose sum it cannot."""
+    """Return values that the dtype can represent. As duplicates, the sum of two integers may exceed it."""
     if dtype not in INTEGERS:
         return values.astype(dtype).astype(np.float64)
     top = INTEGERS[dtype] * (2 if container == "duplicates" else 1)
@@ -251,7 +252,7 @@ def representable(values: np.ndarray, dtype: str, container: str) -> np.ndarray:
 
 
 class Draw:
-    """A generator that knows the traits of the case it draws."""
+    """A random generator that keeps the traits of the case it draws."""
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
@@ -268,7 +269,8 @@ class Draw:
         if dtype in INTEGERS:
             self.traits["hidden"] = "other"
         if dtype == "float16" or (dtype == "bool" and self.traits["container"] == "duplicates"):
-            self.traits["container"] = self.pick(*DENSE)  # scipy has no float16; True and True need not be 2
+            # SciPy has no sparse float16, and it is undefined whether True + True is 2.
+            self.traits["container"] = self.pick(*DENSE)
         self.floats = floats_of(dtype)
 
     def pick(self, *options: Any) -> Any:
@@ -276,7 +278,7 @@ class Draw:
 
     def matrix(self, n: int) -> np.ndarray:
         M = MATRICES[self.traits["matrix"]](self.rng, n, self.floats)
-        M[0, 0] += not M.any()
+        M[0, 0] += not M.any()  # a matrix of zeros is refused before any work
         if self.traits["matrix"] not in UNSCALED:
             M = M * 10.0 ** (
                 self.pick(0, 0, 1, 30, 30 if self.floats.bits == 32 else 140) * self.rng.uniform(-1, 1)
@@ -322,9 +324,11 @@ def draw(seed: int, number: int) -> Case:
     M = drawn.matrix(n)
     mask, diagonal = MASKS[traits["mask"]](rng, M), drawn.pick("fit", "ignore")
     unknown = mask | (np.eye(n, dtype=bool) & (diagonal == "ignore"))
-    if not M[~unknown].any() and rng.random() < 0.9:  # a few cases with nothing to fit are enough
+    # A tenth of the cases with nothing to fit is enough.
+    if not M[~unknown].any() and rng.random() < 0.9:
         mask, unknown, diagonal = np.zeros_like(mask), np.zeros_like(mask), "fit"
     hidden = np.broadcast_to(HIDDEN[traits["hidden"]](rng, M, drawn.floats), M.shape)
+    # Integer types cannot store larger values.
     hidden = np.minimum(hidden, INTEGERS.get(traits["dtype"], np.inf))
     zeros = (M == 0) & (rng.random(M.shape) < drawn.pick(0, 0.3))
     known = np.where(unknown, 0, M)

@@ -1,4 +1,4 @@
-"""The checks of fuzz.py: what must hold of every fit, and the oracle in extended precision."""
+"""The checks of fuzz.py: what must hold for each fit, and the reference in extended precision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is true at a factor, in extended precision, and how far rounding may lead a reported number away."""
+    """The true values at a factor in extended precision, and bounds on the rounding error of reported ones."""
 
     norm: Any
     relative_error: Any
@@ -36,19 +36,19 @@ class Judgement:
     error_slack: Any
     objective_slack: Any
     gradient_slack: Any
-    gradient_floor: Any  # below it the squares that a norm adds up vanish
+    gradient_floor: Any  # below it, the squares that a norm adds up underflow
 
 
 def judge(case: Case, U: np.ndarray, signature: np.ndarray) -> Judgement:
-    """Evaluate the formulas of the model, without the code of the library, in 80-bit numbers (up to 1e4932).
+    """Evaluate the formulas of the model in 80-bit floats (up to 1e4932), without the code of the library.
 
-    A sum of r products, each rounded with precision eps, is off by at most r eps times the sum of their sizes.
-    So X as the library forms it, and with it the residual R, is off by at most
+    A sum of r products, each rounded with precision eps, has an error of at most r eps times the sum of their
+    absolute values. The error of X as the library forms it, and therefore of the residual R, is at most
 
         delta = (r + 4) eps (|| |U| |U|^T || + ||M||),
 
-    the relative error by delta / ||M||, the objective by ||R|| delta + delta^2 and the gradient 2 R U by
-    2 ||U|| (delta + (n + 3r) eps ||R||). The sums of n^2 squares in float64 add n^2 1e-15 of themselves.
+    that of the relative error delta / ||M||, of the objective ||R|| delta + delta^2, and of the gradient 2 R U
+    2 ||U|| (delta + (n + 3r) eps ||R||). Sums of n^2 squares in float64 add a relative error of n^2 1e-15.
     """
     n, rank = U.shape
     floats, L = np.finfo(case.dtype), np.longdouble
@@ -71,7 +71,7 @@ def judge(case: Case, U: np.ndarray, signature: np.ndarray) -> Judgement:
         error_slack=delta / norm + n * n * 1e-15 * _norm(miss) / norm,
         objective_slack=(_norm(R) + delta) * delta + (n * n * 1e-15 + 4 * eps) * objective,
         gradient_slack=2 * size * (delta + ((n + 3 * rank) * _norm(R) + alpha) * eps),
-        # M is scaled only if its largest entry is outside [4^-8, 4^9), and the gradient goes with M^1.5.
+        # M is scaled only if its largest entry is outside [4^-8, 4^9), and the gradient scales as M^1.5.
         gradient_floor=2**24 * n * np.sqrt(L(floats.smallest_subnormal)) * norm**1.5,
     )
 
@@ -81,7 +81,7 @@ def _norm(A: np.ndarray) -> Any:
 
 
 def off(reported: float, true: Any, slack: Any) -> bool:
-    """Whether a number differs by more than its slack; outside the range of floats it is infinite or zero."""
+    """Return whether a number differs by more than its slack; out of range, infinity and zero are right."""
     if reported == math.inf:
         return bool(true + slack < np.finfo(float).max)
     return not abs(np.longdouble(reported) - true) <= slack + np.finfo(float).smallest_subnormal
@@ -99,7 +99,7 @@ def attempt(arguments: dict[str, Any]) -> tuple[Outcome, list[np.ndarray]]:
 
 
 class Trial:
-    """A case and its fits: as it was drawn, and with nothing where M is unknown, which most checks look at."""
+    """A case and its fits: as drawn, and with zeros under the mask, which most checks use."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -122,7 +122,7 @@ class Trial:
 
     @cached_property
     def way_down(self) -> str:
-        """What the same solver in float64 finds from U: none, one within the rounding of U, or a real one."""
+        """Whether the same solver in float64 descends from U: not at all, by rounding only, or really."""
         assert self.solution is not None
         case, here = self.case, self.truth
         limits: dict[str, Any] = {**NO_TESTS, "max_iter": PLATEAU_WINDOW, "init": self.solution.U}
@@ -131,13 +131,13 @@ class Trial:
         if isinstance(further, Exception):
             return "none"
         there = judge(case, further.U, further.signature).objective
-        if there >= 0.99 * here.objective:  # a plateau may slope
+        if there >= 0.99 * here.objective:  # a plateau need not be quite flat
             return "none"
         return "rounding" if there >= here.objective - 10 * here.objective_slack else "real"
 
     @property
     def ending(self) -> str:
-        """The status, or the refusal."""
+        """The status, or the error message."""
         if isinstance(self.drawn, Exception):
             return f"{type(self.drawn).__name__}: {self.drawn}"
         status = self.drawn.status
@@ -146,7 +146,7 @@ class Trial:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows of the history that may be that of U."""
+        """The rows of the history that may belong to U."""
         assert self.solution is not None
         solution, history = self.solution, self.solution.history
         same = (history.objective == solution.objective) & (history.relative_error == solution.relative_error)
@@ -159,11 +159,11 @@ def fingerprint(arguments: dict[str, Any]) -> list[Any]:
     return [a.tobytes() if isinstance(a, np.ndarray) else a for a in arrays]
 
 
-Verdict = list[str] | None  # complaints; None where the check does not apply
+Verdict = list[str] | None  # complaints; None if the check does not apply
 
 
 def check_exception(trial: Trial) -> Verdict:
-    """Nothing is raised but a ValueError, TypeError or MemoryError with a sentence, before any work."""
+    """Only a ValueError, TypeError or MemoryError with a full message is raised, and before any work."""
     error, iterates = trial.first
     if isinstance(error, Solution):
         error, iterates = trial.outcome, trial.iterates
@@ -184,13 +184,13 @@ def check_exception(trial: Trial) -> Verdict:
     complaints = {
         "work was done before the refusal": bool(iterates),
         f"not raised on purpose, {where}: {error}": not (frames[-1].line or "").startswith("raise"),
-        f"no sentence: {error}": not re.fullmatch(r"\w\S* .{10,}[.]", str(error)),
+        f"not a full sentence: {error}": not re.fullmatch(r"\w\S* .{10,}[.]", str(error)),
     }
     return [text for text, wrong in complaints.items() if wrong]
 
 
 def check_accepted(trial: Trial) -> Verdict:
-    """M is fitted, whatever its unknown entries hold; it is refused if no positive entry is observed."""
+    """M is fitted regardless of the values under the mask, and refused if no positive entry is observed."""
     refused = isinstance(trial.drawn, (ValueError, TypeError))
     if str(trial.drawn).startswith("init must not vanish"):
         return None
@@ -200,12 +200,12 @@ def check_accepted(trial: Trial) -> Verdict:
 
 
 def check_inputs(trial: Trial) -> Verdict:
-    """Nothing that was passed in is changed."""
+    """The arguments are not modified."""
     return [] if fingerprint(trial.given) == trial.before else ["an input was changed"]
 
 
 def check_factor(trial: Trial) -> Verdict:
-    """U is finite, of the right shape and type; signature, alpha and norm are those that were asked for."""
+    """U is finite and has the right shape and dtype; signature, alpha and norm are as requested."""
     solution, case = trial.solution, trial.case
     if solution is None:
         return None
@@ -225,7 +225,7 @@ def check_factor(trial: Trial) -> Verdict:
 
 
 def check_numbers(trial: Trial) -> Verdict:
-    """relative_error, objective and gradient_norm are those of extended precision, at U and along the way."""
+    """relative_error, objective and gradient_norm agree with extended precision, at U and in the history."""
     solution = trial.solution
     if solution is None:
         return None
@@ -235,8 +235,9 @@ def check_numbers(trial: Trial) -> Verdict:
         if row <= len(trial.iterates):
             there = judge(trial.case, trial.iterates[row - 1], solution.signature)
             complaints += compare("of the history ", there, history.relative_error[row], history.objective[row])
+    # With momentum, AAPB and PALM take the gradient at the extrapolated point and not at U.
     at_U = "momentum=0.0" in solution.solver or solution.solver[:5] in ("LBFGS", "Eigen")
-    at_U = at_U and trial.case.traits["start"] != "vast"  # else the squares that a norm adds up overflow
+    at_U = at_U and trial.case.traits["start"] != "vast"  # squares in the norm may overflow
     slack, norms = truth.gradient_slack + truth.gradient_floor, history.gradient_norm[trial.rows]
     if at_U and all(off(norm, truth.gradient_norm, slack) for norm in norms):
         complaints.append(f"gradient_norm {norms}, not {truth.gradient_norm:g}")
@@ -253,12 +254,12 @@ def compare(where: str, truth: Judgement, relative_error: float, objective: floa
 
 
 def check_status(trial: Trial) -> Verdict:
-    """The status says what is so."""
+    """The status is true."""
     solution = trial.solution
     if solution is None:
         return None
     settings, truth, start = trial.case.settings, trial.truth, trial.case.traits["start"]
-    # A factor that a large alpha drives to zero may be called stationary, a small start may not.
+    # A factor that a large alpha drives to zero counts as stationary, a small start does not.
     floor = truth.gradient_floor if solution.n_iter else 0
     limit = settings["gtol"] * truth.gradient_limit + truth.gradient_slack + floor
     spread, lowest = plateau(solution.history.objective)
@@ -282,13 +283,13 @@ def check_status(trial: Trial) -> Verdict:
 
 
 def vanished(solution: Solution, truth: Any) -> bool:
-    """Whether U is small next to M, and no better than none at all."""
+    """Return whether U is small relative to M, and no better than zero."""
     small = np.sum(solution.U.astype(np.longdouble) ** 2) <= 1.01e-3 * truth.norm
     return bool(small and truth.objective >= (1 - 2e-5) * truth.norm**2 / 2)
 
 
 def plateau(objectives: np.ndarray) -> tuple[float, float]:
-    """Return spread and lowest of the last rows; both are 0 where they are out of range and nobody can tell."""
+    """Return the spread and the minimum of the last rows, or zeros if these are not finite."""
     tail = objectives[-PLATEAU_WINDOW - 1 :]
     if len(tail) <= PLATEAU_WINDOW:
         return math.inf, 0.0
@@ -302,7 +303,7 @@ def promises_descent(solver: Any) -> bool:
 
 
 def check_descent(trial: Trial) -> Verdict:
-    """LBFGS and Eigen never raise the objective, PALM and AAPB within their theory only by rounding."""
+    """LBFGS and Eigen never increase the objective; PALM and AAPB, within their theory, only by rounding."""
     solution, solver = trial.solution, trial.case.settings["solver"]
     if solution is None or not promises_descent(solver) or len(solution.history) < 2:
         return None
@@ -312,7 +313,7 @@ def check_descent(trial: Trial) -> Verdict:
     slack = 0.0
     if not isinstance(solver, (LBFGS, Eigen)):
         judged = [judge(trial.case, U, solution.signature) for U in trial.iterates]
-        # A step of the gradient, whose products have n terms, moves X by n times the rounding of X.
+        # The products of a gradient step have n terms, so that it moves X by n times the rounding error of X.
         slack = len(solution.U) * float(max(j.objective_slack for j in judged))
     rises = np.diff(objectives)
     worst = int(rises.argmax())
@@ -322,7 +323,7 @@ def check_descent(trial: Trial) -> Verdict:
 
 
 def difference(a: Outcome, b: Outcome, exponent: int = 0) -> list[str]:
-    """Return in what b differs, bit for bit, from a times 2^exponent."""
+    """Return how b differs, bit for bit, from a times 2^exponent."""
     if isinstance(a, Exception) or isinstance(b, Exception):
         return [] if type(a) is type(b) else [f"{a!r} became {b!r}"]
     if a.status is not b.status or a.n_iter != b.n_iter:
@@ -341,7 +342,7 @@ def check_seed(trial: Trial) -> Verdict:
 
 
 def check_unknown(trial: Trial) -> Verdict:
-    """What is stored where M is unknown, and how the mask is held, changes no bit."""
+    """The values under the mask and the format of the mask change no bit."""
     case = trial.case
     if not case.unknown.any() or isinstance(trial.drawn, Exception):
         return None
@@ -351,7 +352,7 @@ def check_unknown(trial: Trial) -> Verdict:
 
 
 def check_container(trial: Trial) -> Verdict:
-    """The same numbers in another container and type change no bit."""
+    """The same numbers in another container and dtype change no bit."""
     case = trial.case
     container = "csr_array" if case.traits["container"] in DENSE else "C order"
     change: dict[str, Any] = {"container": container, "dtype": str(case.dtype), "backend": case.backend}
@@ -359,7 +360,7 @@ def check_container(trial: Trial) -> Verdict:
 
 
 def diverged(outcome: Outcome) -> bool:
-    """Whether a factor went so far, or vanished, that numbers are out of range at one scale and not another."""
+    """Return whether a factor diverged or vanished so far that numbers are out of range at some scales."""
     if isinstance(outcome, Exception):
         return False
     size = float(np.abs(outcome.U).max()) / math.sqrt(outcome.norm)
@@ -370,7 +371,7 @@ def diverged(outcome: Outcome) -> bool:
 def check_scale(trial: Trial) -> Verdict:
     """M times 4^k with alpha times 4^k, and init times 2^k, gives U times 2^k, bit for bit."""
     case, positive = trial.case, trial.case.matrix[trial.case.matrix > 0]
-    starts = ("small", "vast", "eigenvectors", "split eigenvectors")  # with products that vanish
+    starts = ("small", "vast", "eigenvectors", "split eigenvectors")  # their products may underflow
     if case.traits["dtype"] in INTEGERS or not positive.size or case.traits["start"] in starts:
         return None
     floats = np.finfo(case.dtype)
@@ -389,19 +390,19 @@ def check_scale(trial: Trial) -> Verdict:
 
 
 def subnormal(outcome: Any) -> bool:
-    """Whether a factor has lost digits, since a large alpha drove it out of the range of its type."""
+    """Return whether a factor has lost digits because a large alpha made it subnormal."""
     U = np.abs(outcome.U) if isinstance(outcome, Solution) else np.ones(1)
     return bool(U[U > 0].min(initial=1) < np.finfo(U.dtype).tiny)
 
 
-STEP_SLACK = {8: 1e-6, 4: 1e-2}  # by the size of a number: on the relative error after a step
+STEP_SLACK = {8: 1e-6, 4: 1e-2}  # bytes per number -> slack of the relative error after a step
 
 
 def check_backends(trial: Trial) -> Verdict:
     """Dense, sparse and reference agree up to rounding at the start, and closely after a step."""
     solution, case = trial.solution, trial.case
     if solution is None or case.traits["start"] in ("spectral", "imputed", "small", "vast"):
-        return None  # eigenvectors of equal eigenvalues can turn
+        return None  # eigenvectors of repeated eigenvalues are arbitrary
     changes: dict[str, Any] = {**NO_TESTS, "max_iter": 1, "n_negative": solution.n_negative}
     backends = ("reference", "dense", "sparse")
     fits = {name: attempt(case.arguments(clean=True, backend=name, **changes))[0] for name in backends}
@@ -419,7 +420,7 @@ def check_backends(trial: Trial) -> Verdict:
 
 
 def start_slack(case: Case, signature: np.ndarray) -> float:
-    """Return the rounding of two relative errors at the start."""
+    """Return a bound on the rounding error of the difference of two relative errors at the start."""
     if not isinstance(case.settings["init"], str):
         return float(2 * judge(case, case.settings["init"], signature).error_slack)
     # The random starts have ||U U^T|| = ||M||, and || |U| |U|^T || is at most sqrt(r) times as large.
@@ -429,13 +430,13 @@ def start_slack(case: Case, signature: np.ndarray) -> float:
 
 
 def is_plain(case: Case) -> bool:
-    """Whether a step depends continuously on the start: no ties, no singular systems, no scales to lose."""
+    """Return whether a step depends continuously on the start: no ties or singular systems, one scale."""
     regular = case.traits["matrix"] not in (*UNSCALED, *DEGENERATE)
     return regular and case.traits["start"] in ("random", "uniform", "normal")
 
 
 def check_history(trial: Trial) -> Verdict:
-    """Rows are numbered, counts are integers that never fall, and the row of U says what the solution says."""
+    """Rows are numbered, counts are integers that never decrease, and the row of U agrees with the solution."""
     solution = trial.solution
     if solution is None:
         return None

@@ -1,9 +1,10 @@
-"""Peak memory of a fit, in a process of its own.
+"""Measure the peak memory of a fit in a separate process.
 
     python benchmarks/memory.py [--n 20000] [--rank 32] [--steps 15] [--solver lbfgs] [--json FILE]
 
-The child compiles on a small matrix, builds M, notes its peak resident size, fits, and notes it again. The
-rise is what the fit itself needs beside M; the n x n matrix it never forms would need n * n * 8 bytes.
+The child process compiles on a small matrix, builds M, records its peak resident size, fits, and records it
+again. The rise is what the fit needs in addition to M. The n x n matrix, which is never formed, would need
+n * n * 8 bytes.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ def peak_megabytes() -> float:
 
 
 def child(n: int, rank: int, steps: int, solver: str) -> None:
-    """Fit and print what it needed as JSON."""
+    """Fit, and print the peak sizes as JSON."""
     import numpy as np
 
     from symrelu import decompose
 
     settings = {"solver": solver, "tol": 0, "gtol": 0, "ftol": 0, "random_state": 0}
+    # Compiling needs memory too, so it happens before the first measurement.
     decompose(random_graph(2000, np.float64), rank, max_iter=2, **settings)
     M = random_graph(n, np.float64)
     before = peak_megabytes()

@@ -1,11 +1,11 @@
-"""Time of an evaluation and of small fits by this source tree and by another one: ratios within one run.
+"""Compare the time of evaluations and small fits with another source tree, as ratios within one run.
 
     git worktree add ../base 324cf23
     python benchmarks/overhead.py --base ../base [--rounds 41] [--json FILE]
 
-Each tree has a process of its own, in which everything is compiled and warm. They take turns, job by job and in
-changing order, so that a busy neighbour disturbs both alike; a figure is the median ratio of the rounds.
-At n = 200 a fit takes milliseconds, so that the overhead outside the passes shows.
+Each tree has its own process, in which everything is compiled in advance. The processes take turns in random
+order, so that other processes on the machine affect both equally; the result is the median ratio over the
+rounds. At n = 200 a fit takes milliseconds, so that the overhead outside the passes is visible.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Jobs = dict[str, Callable[[], object]]
 
 
 def jobs() -> Jobs:
-    """Return what is timed, by name. Everything here exists in both trees."""
+    """Return the functions to time by name. They use only what both trees have."""
     import numpy as np
     from scipy import sparse
 
@@ -47,6 +47,7 @@ def jobs() -> Jobs:
 
     M, _ = make_relu_gram(200, 5, random_state=0)
     sparse_M = graph(200)
+    # Without stopping tests, both trees make the same number of steps.
     fixed = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 20, "random_state": 0}
     return {
         "evaluation, n=2000": evaluation(2000),
@@ -63,12 +64,12 @@ def jobs() -> Jobs:
 
 
 def serve() -> None:
-    """Time the jobs whose names come in, one line each."""
+    """Time the jobs whose names are read from stdin, one per line."""
     from threadpoolctl import threadpool_limits
 
     table = jobs()
     with threadpool_limits(limits=1):
-        for job in table.values():
+        for job in table.values():  # the first call compiles, the second fills caches
             job()
             job()
         print(json.dumps(list(table)), flush=True)
@@ -80,9 +81,10 @@ def serve() -> None:
 
 
 class Tree:
-    """A process that runs the package of one source tree."""
+    """A process that imports the package from one source tree."""
 
     def __init__(self, path: Path, script: Path = Path(__file__)) -> None:
+        # PYTHONPATH takes precedence over an installed symrelu.
         environment = {**os.environ, "PYTHONPATH": str(path.resolve() / "src")}
         command = [sys.executable, "-W", "ignore", str(script), "--serve"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -93,11 +95,11 @@ class Tree:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit("A tree ended before its time: its message stands above.")
+            raise SystemExit("The process of a source tree ended early; its error message is above.")
         return line
 
     def seconds(self, name: object) -> float:
-        """Return how long a job takes."""
+        """Return the time of a job."""
         assert self.process.stdin is not None
         print(json.dumps(name), file=self.process.stdin, flush=True)
         return float(self._line())
@@ -106,7 +108,7 @@ class Tree:
 def compare(base: Path, rounds: int) -> list[dict[str, object]]:
     """Return the median times of both trees and the median ratio, for each job."""
     trees = {"base": Tree(base), "here": Tree(Path(__file__).parents[1])}
-    shuffled = random.Random(0)
+    shuffled = random.Random(0)  # neither tree should always run second
     rows: list[dict[str, object]] = []
     for name in trees["here"].names:
         seconds: dict[str, list[float]] = {tree: [] for tree in trees}

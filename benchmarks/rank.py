@@ -1,12 +1,12 @@
-"""What select_rank chooses: the planted rank of synthetic matrices, and ranks for link prediction.
+"""Test the choices of select_rank: planted ranks of synthetic matrices, and ranks for link prediction.
 
     python benchmarks/rank.py [--seeds 5] [--jobs 2] [--output FOLDER]
 
-Synthetic: the paper's matrices of 500 items and 10 planted columns, ranks 6 to 14. With the shift p = .1 one
-negative column is needed besides, and is on the grid. Links: a tenth of those of email-Eu-core and polblogs
-(from SYMRELU_DATA) is held out and the normalised rest fitted with the settings of LinkPredictor at the ranks 2
-to 64. "Lost" is how much lower the AUC at the chosen rank is than that of the best rank of the grid, on the
-held-out links; select_rank sees the training graph alone.
+Synthetic: the paper's matrices of 500 items and 10 planted columns, with ranks 6 to 14. With the shift p = 0.1
+one negative column is needed in addition; the grid includes it. Links: a tenth of the links of email-Eu-core
+and polblogs (from SYMRELU_DATA) is held out, and the rest is normalised and fitted with the settings of
+LinkPredictor at ranks 2 to 64. "Lost" is the difference in AUC on the held-out links between the best rank of
+the grid and the chosen one; select_rank sees only the training graph.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIELDS = ("problem", "seed", "rank", "n_negative", "wanted", "auc", "best_auc", 
 def synthetic(n: int, shift: float, seed: int) -> dict[str, Any]:
     """Return the choice for one synthetic matrix."""
     M, _ = make_relu_gram(n, PLANTED, shift=shift, random_state=seed)
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # the jobs run in parallel
         n_negative = [0, 1] if shift else 0
         chosen = select_rank(M, SYNTHETIC_RANKS, n_negative=n_negative, max_iter=200, random_state=seed).chosen
     return {
@@ -46,9 +46,10 @@ def synthetic(n: int, shift: float, seed: int) -> dict[str, Any]:
 
 
 def links(name: str, seed: int) -> dict[str, Any]:
-    """Return the choice for one training graph, and what it costs on the held-out links."""
+    """Return the choice for one training graph, and the AUC on held-out links that it loses."""
     train, i, j, truth = split(name, seed)
     N, roots = normalised(train)
+    # The settings are read from the estimator, so that the comparison follows its defaults.
     default = LinkPredictor()
     fit = {
         "n_negative": default.n_negative,

@@ -1,12 +1,12 @@
-"""Whether this code gives the numbers of another commit, bit for bit.
+"""Check that this code gives the same numbers as another commit, bit for bit.
 
     git worktree add ../before 324cf23
     python benchmarks/same_numbers.py --base ../before
 
-Some sixty fits are run by both trees, each in a process of its own on one thread: solvers, operators, starts,
-masks, signatures, types, scales, estimators, selection, baselines and cells of the reproduction. A change that
-is meant to change no result shows none here. Cases that a later commit changed on purpose are listed with the
-reason; they are run and shown, and do not count.
+Both trees run about sixty fits, each tree in its own process on one thread: solvers, operators, starts, masks,
+signatures, dtypes, scales, estimators, selection, baselines and cells of the reproduction. A change that should
+not affect results must show no difference here. Cases that a later commit changed on purpose are listed with
+the reason; they are run and shown, but do not count as failures.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from typing import Any
 
 import numpy as np
 
-# Case -> why its numbers are no longer those of 324cf23.
-_ROWS = "new rows are the minimum of their problem, where a ridge used to bend them"
+# Case -> why its numbers differ from those of 324cf23.
+_ROWS = "new rows now minimise their objective exactly, without an additional ridge"
 CHANGED_ON_PURPOSE = {"SymReLU": _ROWS, "SymReLU, three starts": _ROWS, "SymReLU on samples": _ROWS}
 
 Numbers = dict[str, Any]
 
 
 def cases() -> dict[str, Callable[[], Numbers]]:
-    """Return the fits by name. Only what 0.1.0 had may be used here, since the base has nothing else."""
+    """Return the fits by name. They may use only names of 0.1.0, because the base tree has no others."""
     from scipy import sparse
 
     from symrelu import (
@@ -129,6 +129,7 @@ def cases() -> dict[str, Callable[[], Numbers]]:
 
 
 def of_solution(solution: Any) -> Numbers:
+    # Times differ between any two runs.
     history = {f"history.{k}": v for k, v in solution.history.as_dict().items() if k != "seconds"}
     names = ("U", "signature", "relative_error", "objective", "norm", "n_iter", "n_evaluations")
     return {**{name: getattr(solution, name) for name in names}, "status": solution.status.name, **history}
@@ -148,20 +149,22 @@ def of_selection(selection: Any) -> Numbers:
 
 
 def run_cases(folder: Path) -> None:
-    """Write the numbers of each case to a file of its own."""
+    """Write the numbers of each case to a separate file."""
     from threadpoolctl import threadpool_limits
 
     import symrelu
 
+    # Comparing a tree with itself would always succeed.
     if not Path(symrelu.__file__).is_relative_to(os.environ["PYTHONPATH"]):
-        raise SystemExit(f"The package was taken from {symrelu.__file__}, not from {os.environ['PYTHONPATH']}.")
+        raise SystemExit(f"symrelu was imported from {symrelu.__file__}, not from {os.environ['PYTHONPATH']}.")
+    # With several threads, BLAS may add up in another order, which changes the last digits.
     with threadpool_limits(limits=1):
         for k, (name, case) in enumerate(cases().items()):
             np.savez(folder / f"{k}.npz", name=np.array(name), **{n: np.asarray(v) for n, v in case().items()})
 
 
 def run_tree(tree: Path, folder: Path) -> None:
-    """Run the cases by the package of one source tree."""
+    """Run the cases with the package of one source tree."""
     folder.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(tree.resolve() / "src")}
     command = [sys.executable, "-W", "ignore", __file__, "--write", str(folder)]
@@ -169,16 +172,16 @@ def run_tree(tree: Path, folder: Path) -> None:
 
 
 def difference(before: Path, after: Path) -> tuple[str, str]:
-    """Return the name of a case and what differs, nothing where all is equal bit for bit."""
+    """Return the name of a case and its differences, an empty text if all is equal bit for bit."""
     with np.load(before) as old, np.load(after) as new:
         name = str(old["name"])
-        told = []
+        differences = []
         for key in old.files:
             if key not in new.files:
-                told.append(f"{key} is gone")
+                differences.append(f"{key} is gone")
             elif not np.array_equal(old[key], new[key], equal_nan=old[key].dtype.kind == "f"):
-                told.append(f"{key}{_distance(old[key], new[key])}")
-        return name, ", ".join(told)
+                differences.append(f"{key}{_distance(old[key], new[key])}")
+        return name, ", ".join(differences)
 
 
 def _distance(old: np.ndarray, new: np.ndarray) -> str:
@@ -209,13 +212,13 @@ def main() -> None:
             difference(path, after / path.name) for path in sorted(before.iterdir(), key=lambda p: int(p.stem))
         ]
     unexpected = 0
-    for name, told in rows:
+    for name, differences in rows:
         reason = CHANGED_ON_PURPOSE.get(name, "")
-        unexpected += bool(told) and not reason
-        print(f"{name:28} {told or 'equal'}{f'  (on purpose: {reason})' if told and reason else ''}")
-    print(
-        f"\n{len(rows)} cases, {sum(not told for _, told in rows)} equal bit for bit, {unexpected} unexpected"
-    )
+        unexpected += bool(differences) and not reason
+        remark = f"  (on purpose: {reason})" if differences and reason else ""
+        print(f"{name:28} {differences or 'equal'}{remark}")
+    equal = sum(not differences for _, differences in rows)
+    print(f"\n{len(rows)} cases, {equal} equal bit for bit, {unexpected} unexpected")
     sys.exit(1 if unexpected else 0)
 
 

@@ -1,14 +1,15 @@
-"""Evaluations and seconds that each solver and start needs for the error AAPB ends with.
+"""Count the evaluations and seconds that each solver and start needs to reach the final error of AAPB.
 
     python benchmarks/solvers.py [--problems synthetic digits real] [--seeds 3] [--threads 2] [--output FOLDER]
 
 For each problem and seed, AAPB with momentum 1 from the scaled random start makes 1000 iterations, or stops at
-1e-4: once at step 1, which the theory allows, and once at step 10, which comes close to the paper. The error it
-ends with is the target. Each candidate is then asked when it was there first. Figures are medians over the
-seeds of the ratio AAPB / candidate, in evaluations and in seconds; a start by eigenvectors is counted in the
-seconds, and its products with M, in units of a product with a whole factor, are shown beside the evaluations.
-Fits are stored as they end: a stopped run goes on. With --output, the table is also written as CSV, that of the
-default solver and start once more by itself, and the ratios against step 10 are drawn.
+a relative error of 1e-4: once with step 1, which the theory allows, and once with step 10, which comes close to
+the paper. Its final error is the target, and the first iteration of each candidate that reaches it counts. The
+numbers are medians over the seeds of the ratio AAPB / candidate, in evaluations and in seconds. Seconds include
+the start. The products with M that a start by eigenvectors needs are shown in a separate column, in units of a
+product with a whole factor. Fits are stored when they end, so that an interrupted run resumes. With --output,
+the table is also written as CSV, that of the default solver and start in a second file, and the ratios to step
+10 are drawn.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from symrelu.fit.starts import start
 from symrelu.operators import as_operator
 from symrelu.plots import new_figure, save_figure
 
-TOL = 1e-4
+TOL = 1e-4  # as in the paper
 BASELINES = {step: ReluFit(f"AAPB, step {step}", AAPB(step_size=float(step))) for step in (1, 10)}
 CANDIDATES = (
     ReluFit("AAPB adaptive, random", AAPB(step_size="adaptive")),
@@ -49,7 +50,7 @@ CANDIDATES = (
     ReluFit("LBFGS, imputed", LBFGS(), init="imputed"),
 )
 
-DEFAULT = "LBFGS, imputed"  # of decompose
+DEFAULT = "LBFGS, imputed"  # the default of decompose
 
 
 class Problem(NamedTuple):
@@ -64,7 +65,7 @@ class Problem(NamedTuple):
 
 
 def problems(kinds: Iterable[str]) -> list[Problem]:
-    """Return the problems of these kinds: synthetic, digits, real (where found) or the name of a data set."""
+    """Return the problems of these kinds: synthetic, digits, real (if found) or the name of a data set."""
     found = []
     for kind in kinds:
         if kind == "tiny":
@@ -81,7 +82,7 @@ def problems(kinds: Iterable[str]) -> list[Problem]:
 
 
 class Lines(Monitor):
-    """Say which fit ended, and how much is left."""
+    """Print a line for each fit that ends, with the remaining time."""
 
     def begin(self, cells: int, stored: int, cost: float) -> None:
         self.began, self.cost, self.spent = time.monotonic(), cost, 0.0
@@ -97,7 +98,7 @@ class Lines(Monitor):
 
 @cache
 def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]:
-    """Return seconds, and products with M in units of a product with a whole factor."""
+    """Return the seconds of a start, and its products with M in units of a product with a whole factor."""
     if init == "random":
         return 0.0, 0.0
     op = as_operator(matrix_of(problem.case, seed), np.ones(problem.rank))
@@ -109,6 +110,7 @@ def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]
         columns += V.shape[1]
         return multiply(V)
 
+    # The start calls matmul of this instance only, so the class need not be changed.
     op.matmul = counted  # type: ignore[method-assign]
     begin = time.perf_counter()
     start(op, init, seed)
@@ -116,7 +118,8 @@ def cost_of_start(problem: Problem, init: str, seed: int) -> tuple[float, float]
 
 
 def arrival(result: CellResult, target: float) -> int | None:
-    """Return the place in the curves where the error is first at most ``target``."""
+    """Return the index in the curves at which the error first reaches ``target``, or None."""
+    # The factor forgives a difference in the last digits.
     there = np.flatnonzero(np.asarray(result.curves["relative_error"]) <= target * (1 + 1e-12))
     return int(there[0]) if there.size else None
 
@@ -151,7 +154,7 @@ def main() -> None:
 def measure(
     found: list[Problem], seeds: Iterable[int], iterations: int, store: Path
 ) -> list[dict[str, object]]:
-    """Return one row for each problem and candidate."""
+    """Return one row per problem and candidate."""
     long = Limits(tol=TOL, gtol=0.0, ftol=0.0, max_iter=1000)
     short = Limits(tol=TOL, gtol=0.0, ftol=0.0, max_iter=iterations)
 
@@ -177,7 +180,7 @@ def measure(
                     target = max(TOL, reference.relative_error)
                     mine, theirs = arrival(run, target), arrival(reference, target)
                     assert theirs is not None
-                    if mine is None:
+                    if mine is None:  # a ratio of 0 keeps the medians and the table defined
                         in_evaluations.append(0.0)
                         in_seconds.append(0.0)
                         continue
@@ -192,7 +195,7 @@ def measure(
 
 
 def print_rows(rows: list[dict[str, object]]) -> None:
-    """Print ratios as a Markdown table; 0 stands for a target that was not reached."""
+    """Print the ratios as a Markdown table; 0 means that the target was not reached."""
     numbers = [name for name in rows[0] if name not in ("problem", "candidate")]
     print("| problem | candidate | " + " | ".join(numbers) + " |")
     print("|---|---|" + "---:|" * len(numbers))
@@ -206,14 +209,14 @@ def print_rows(rows: list[dict[str, object]]) -> None:
 
 
 def geometric_means(rows: list[dict[str, object]]) -> dict[str, float]:
-    """Return the means of the ratios; 0 where a target was not reached."""
+    """Return the geometric means of the ratios, or 0 if a target was not reached."""
     ratios = [name for name in rows[0] if "step" in name]
     values = {name: np.array([row[name] for row in rows], dtype=float) for name in ratios}
     return {name: float(np.exp(np.log(value).mean())) if value.all() else 0.0 for name, value in values.items()}
 
 
 def write_rows(rows: list[dict[str, object]], path: Path) -> None:
-    """Write a CSV file with three digits: more would be noise."""
+    """Write a CSV file with three digits, because further digits would be noise."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(rows[0])
@@ -223,7 +226,7 @@ def write_rows(rows: list[dict[str, object]], path: Path) -> None:
 
 
 def draw(rows: list[dict[str, object]], path: Path) -> None:
-    """Draw the ratios against step 10: one line of points for each problem, one colour for each candidate."""
+    """Draw the ratios to step 10, with one row of points per problem and one colour per candidate."""
     names = list(dict.fromkeys(str(row["problem"]) for row in rows))
     figure = new_figure(figsize=(11.0, 1.6 + 0.34 * len(names)))
     axes = figure.subplots(1, 2, sharey=True)

@@ -6,8 +6,8 @@
 Each tree has its own process, in which everything is compiled. They take turns, job by job, so that a busy
 neighbour disturbs both alike; a figure is the median over the rounds.
 
-"Limit" is what the machine can do: the same number of threads, each forming tiles of the same side and
-multiplying them with V, one-threaded BLAS, no M, no summation, and nobody waiting for anybody. GFLOP/s counts the
+The "limit" is what the machine can do: as many threads, each of which forms tiles of the same side and multiplies
+them with V by single-threaded BLAS, without M, without sums, and without waiting for other threads. GFLOP/s counts
 multiplications and additions of the three products of a tile.
 """
 
@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +50,8 @@ def jobs(n: int, rank: int, dtype: str) -> dict[str, Job]:
         "evaluation": lambda: op.residual_product(U, U),
         "step": lambda: solver.step(op, state),
     }
-    try:
+    with suppress(ImportError):  # 0.1.0 had no compiled pass
         table["limit"] = independent_products(U)
-    except ImportError:  # 0.1.0 had no compiled pass
-        pass
     return table
 
 

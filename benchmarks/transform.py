@@ -1,11 +1,11 @@
-"""Cost of embedding new rows, in evaluations of a fit of the same size: ratios within one run.
+"""Measure the cost of embedding new rows, relative to an evaluation of a fit of the same size.
 
     python benchmarks/transform.py [--n 10000] [--new 10000] [--rank 32] [--threads 1] [--json FILE]
 
-The items lie on a sphere, and those are similar whose angle is small. Half of them are fitted, half are new:
-the matrix of a fit and that of the new rows have the same size and the same law. Time of an evaluation: the
-shortest of five. Time of the new rows: one run, after compiling. Memory: the most that is held beside the input
-and the result while a tenth of the rows is embedded.
+The items are points on a sphere; they are similar if their angle is small. Half of them are fitted and half are
+new, so that the matrix of the fit and that of the new rows have the same size and distribution. Time of an
+evaluation: the shortest of five. Time of the new rows: one run, after compiling. Memory: the peak in addition
+to input and result while a tenth of the rows is embedded.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ CASES = {
 
 
 def similarities(A: np.ndarray, B: np.ndarray, threshold: float) -> sparse.csr_array:
-    """Return max(0, A B^T - threshold), made row by row."""
+    """Return max(0, A B^T - threshold), computed in blocks of rows."""
     parts = [sparse.csr_array(np.maximum(0, A[batch] @ B.T - threshold)) for batch in gen_batches(len(A), 500)]
     return sparse.csr_array(sparse.vstack(parts))
 
 
 def measure(n: int, n_new: int, rank: int, share: float, fit: dict[str, object]) -> dict[str, float]:
-    """Return the figures of one case."""
+    """Return the measurements of one case."""
     points = np.random.default_rng(0).standard_normal((n + n_new, rank))
     points /= np.linalg.norm(points, axis=1)[:, None]
     old, new = points[:n], points[n:]
@@ -48,11 +48,11 @@ def measure(n: int, n_new: int, rank: int, share: float, fit: dict[str, object])
     M, M_new = similarities(old, old, threshold), similarities(new, old, threshold)
     solution = decompose(M, rank, max_iter=30, tol=0, random_state=0, **fit)
     op = as_operator(M, solution.signature, diagonal=solution.diagonal)
-    solution.transform(M_new[:2])
+    solution.transform(M_new[:2])  # compiles
     begin = time.perf_counter()
     U_new = solution.transform(M_new)
     seconds = time.perf_counter() - begin
-    part = M_new[: n_new // 10]
+    part = M_new[: n_new // 10]  # tracemalloc slows everything down
     tracemalloc.start()
     solution.transform(part)
     memory = tracemalloc.get_traced_memory()[1] / 1e6

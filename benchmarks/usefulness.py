@@ -1,20 +1,21 @@
-"""What a fitted factor is good for: clusters and links, beside what others do and beside controls.
+"""Evaluate clustering and link prediction with a fitted factor, compared with other methods and controls.
 
     python benchmarks/usefulness.py [--tasks clustering links] [--seeds 10] [--jobs 2] [--output FOLDER]
 
-Clustering: NMI with the true classes of the digits, ORL, COIL20, YaleB and PIE (the sets but the digits from
-SYMRELU_DATA), each method told the number of classes and given the same self-tuning graph (UMAP: the samples).
-The eigendecomposition, the linear model and SymReLU have as many columns as there are classes.
+Clustering: NMI with the true classes of the digits, ORL, COIL20, YaleB and PIE (all but the digits from
+SYMRELU_DATA). Each method gets the number of classes and the same self-tuning graph (UMAP: the samples). The
+eigendecomposition, the linear model and SymReLU have one column per class.
 
-Links: area under the ROC curve on email-Eu-core, polblogs and Cora. A tenth of the links is held out; as many
-pairs that are no link of the whole graph, drawn uniformly, are the negatives. Held-out links are zeros of the
-training graph, as in the usual protocol: nobody is told which pairs will be asked for. Methods with a rank are
-judged at the rank that is best in hindsight, by the mean over the splits; LinkPredictor has one setting.
+Links: area under the ROC curve on email-Eu-core, polblogs and Cora. A tenth of the links is held out; the
+negatives are the same number of pairs, drawn uniformly from those without a link in the whole graph. Held-out
+links are zeros of the training graph, as in the usual protocol: no method knows which pairs will be tested.
+Methods with a rank are scored at the rank with the highest mean over the splits, chosen in hindsight;
+LinkPredictor uses its default settings.
 
-The controls take one ingredient away each: the factor (linkage on M itself), the fit (linkage on the truncated
-eigendecomposition), the ReLU (the same fit, a zero asking for X = 0), the negative column. Scores are stored
-under build/benchmarks/usefulness as they come: a stopped run goes on. A folder given by --output gets the table
-as CSV and Markdown, and the picture.
+Each control removes one ingredient: the factor (linkage on M itself), the fit (linkage on the truncated
+eigendecomposition), the ReLU (the same fit, in which a zero requires X = 0), the negative column. Scores are
+stored under build/benchmarks/usefulness as they are computed, so that an interrupted run resumes. With
+--output, the tables are written to a folder as CSV and Markdown, with a figure.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ FIELDS = ("task", "data", "method", "rank", "seed", "score", "accuracy", "second
 
 
 class WithoutReLU(SparseOperator):
-    """The linear model: a zero of M asks for X = 0, not X <= 0. The diagonal is unknown."""
+    """The linear model: a zero of M requires X = 0, not X <= 0. The diagonal is unobserved."""
 
     def __init__(self, M: Any, **settings: Any) -> None:
         n = M.shape[0]
@@ -68,7 +69,7 @@ class WithoutReLU(SparseOperator):
         self.rows = np.repeat(np.arange(n), np.diff(self._M.indptr))
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        """Residual: M - X on the support, -w X on the zeros, 0 on the diagonal."""
+        """Evaluate the residual M - X on the support, -w X on the zeros and 0 on the diagonal."""
         M, w, A = self._M, self.zero_weight, U * self.signature
         X = np.einsum("kr,kr->k", A[self.rows], U[M.indices])
         own = np.einsum("kr,kr->k", A, U)
@@ -83,7 +84,7 @@ class WithoutReLU(SparseOperator):
 def linear_fit(
     M: Any, rank: int, settings: Any, seed: int, init: Any | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the factor and signs that an estimator would have found without the ReLU, all else the same."""
+    """Return the factor and signs that an estimator would find without the ReLU, all else equal."""
     signature = np.where(np.arange(rank) < rank - settings.n_negative, 1.0, -1.0)
     op = WithoutReLU(M, signature=signature, alpha=settings.alpha, zero_weight=settings.zero_weight)
     U0 = start(op, settings.init if init is None else init, seed)
@@ -91,7 +92,7 @@ def linear_fit(
 
 
 def eigenpairs(M: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return all eigenpairs of M: ARPACK misses copies of repeated eigenvalues."""
+    """Return all eigenpairs of M, because ARPACK misses copies of repeated eigenvalues."""
     return np.linalg.eigh(M.toarray())
 
 
@@ -101,7 +102,7 @@ def eigenpairs(M: Any) -> tuple[np.ndarray, np.ndarray]:
 def spectral(M: Any, X: Any, k: int, seed: int, assign: str) -> np.ndarray:
     model = SpectralClustering(k, affinity="precomputed", assign_labels=assign, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # graphs of several components
+        warnings.simplefilter("ignore", UserWarning)  # about graphs with several components
         return model.fit_predict(sparse.csr_matrix(M))
 
 
@@ -114,7 +115,7 @@ def umap_kmeans(M: Any, X: Any, k: int, seed: int) -> np.ndarray:
     from umap import UMAP
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a seed means one thread
+        warnings.simplefilter("ignore")  # that a seed disables threads
         points = UMAP(n_components=10, min_dist=0.0, random_state=seed).fit_transform(X)
     return KMeans(k, n_init=10, random_state=seed).fit_predict(points)
 
@@ -135,7 +136,7 @@ def linkage_on_eigen(M: Any, X: Any, k: int, seed: int) -> np.ndarray:
 
 
 def linkage_on_linear(M: Any, X: Any, k: int, seed: int) -> np.ndarray:
-    """Begin with the eigenpairs, exactly: from the noisy start of the other fits some are not at their end."""
+    """Start from the exact eigenpairs, because some fits from the usual noisy start do not converge in time."""
     values, vectors = eigenpairs(M)
     chosen = [*np.argsort(-values)[: k - 1], np.argmin(values)]  # one column is negative
     U0 = vectors[:, chosen] * np.sqrt(np.abs(values[chosen]))
@@ -153,7 +154,7 @@ CLUSTERING = {
     "control: without the ReLU": linkage_on_linear,
     "control: n_negative=0": functools.partial(symrelu_clusters, n_negative=0),
 }
-# One seed says it all.
+# These methods do not depend on the seed.
 UNSEEDED = {
     "control: linkage on M",
     "control: linkage on the eigendecomposition",
@@ -161,7 +162,7 @@ UNSEEDED = {
 }
 
 
-# Links: scores = method(train, i, j, seed); one row for each rank where there are several
+# Links: scores = method(train, i, j, seed), with one row per rank if a method has several
 
 
 def symrelu_links(train: Any, i: np.ndarray, j: np.ndarray, seed: int, **changed: Any) -> np.ndarray:
@@ -177,7 +178,7 @@ def normalised(train: Any) -> tuple[Any, np.ndarray]:
 
 
 def linear_links(train: Any, i: np.ndarray, j: np.ndarray, seed: int) -> np.ndarray:
-    """Return the same without the ReLU: as many fits, and their mean."""
+    """Return the scores of the same model without the ReLU: the mean of the same number of fits."""
     N, roots = normalised(train)
     settings = LinkPredictor()
     total = np.zeros(len(i))
@@ -203,7 +204,7 @@ def normalised_eigen_links(train: Any, i: np.ndarray, j: np.ndarray, seed: int) 
 def common_neighbours(train: Any, i: np.ndarray, j: np.ndarray, seed: int, weight: Any) -> np.ndarray:
     """Return the sum over the common neighbours of a weight of their degree."""
     degree = np.asarray(train.sum(axis=1)).ravel()
-    # A node of degree one is a common neighbour of nobody; the floor only avoids a division by zero.
+    # A node of degree one is never a common neighbour; the floor only avoids a division by zero.
     weighted = train.multiply(weight(np.maximum(degree, 1.5))[None, :]).tocsr()
     return np.asarray((weighted[i].multiply(train[j])).sum(axis=1)).ravel()
 
@@ -245,7 +246,7 @@ def images(name: str) -> tuple[Any, Any, np.ndarray]:
 
 @functools.cache
 def split(name: str, seed: int, fraction: float = 0.1) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a training graph, and pairs i, j with whether they are links."""
+    """Return a training graph, the test pairs i and j, and whether they are links."""
     B = load_graph(name).M
     rng = np.random.default_rng(seed)
     n = B.shape[0]
@@ -266,7 +267,7 @@ def split(name: str, seed: int, fraction: float = 0.1) -> tuple[Any, np.ndarray,
 def perform(job: Job) -> list[dict[str, Any]]:
     """Return the records of a job, one for each rank."""
     common = job._asdict()
-    with threadpool_limits(1):
+    with threadpool_limits(1):  # the jobs run in parallel
         if job.task == "clustering":
             M, X, truth = images(job.data)
             began = time.perf_counter()
@@ -287,7 +288,7 @@ def perform(job: Job) -> list[dict[str, Any]]:
 
 
 def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
-    """Yield all that there is to do."""
+    """Yield all jobs."""
     methods: dict[str, dict[str, Callable[..., Any]]] = {"clustering": CLUSTERING, "links": LINKS}
     data = {"clustering": arguments.images, "links": arguments.graphs}
     for task in arguments.tasks:
@@ -300,12 +301,12 @@ def jobs(arguments: argparse.Namespace) -> Iterator[Job]:
 
 
 def stored(path: Path) -> list[dict[str, str]]:
-    """Return the records that are there already."""
+    """Return the records of earlier runs."""
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
 
 
 def run_jobs(wanted: list[Job], path: Path, n_jobs: int) -> list[dict[str, Any]]:
-    """Do what is not stored yet, and return the records of all wanted jobs."""
+    """Run the jobs that are not stored yet, and return the records of all wanted jobs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {(r["task"], r["data"], r["method"], int(r["seed"])) for r in stored(path)}
     if not known:
@@ -321,7 +322,7 @@ def run_jobs(wanted: list[Job], path: Path, n_jobs: int) -> list[dict[str, Any]]
     return [r for r in stored(path) if (r["task"], r["data"], r["method"], int(r["seed"])) in asked]
 
 
-# Telling
+# Reporting
 
 
 class Line(NamedTuple):
@@ -330,7 +331,7 @@ class Line(NamedTuple):
     task: str
     data: str
     method: str
-    rank: str  # that is best in hindsight
+    rank: str  # the best one in hindsight
     mean: float
     deviation: float
     accuracy: str
@@ -339,7 +340,7 @@ class Line(NamedTuple):
 
 
 def summarise(records: list[dict[str, Any]]) -> list[Line]:
-    """Return mean and standard deviation for each method and data set, at its best rank."""
+    """Return the mean and standard deviation for each method and data set, at its best rank."""
     groups: dict[tuple[str, str, str], dict[str, list[dict[str, Any]]]] = {}
     for r in records:
         groups.setdefault((r["task"], r["data"], r["method"]), {}).setdefault(r["rank"], []).append(r)
@@ -373,7 +374,7 @@ def markdown(lines: list[Line], task: str) -> str:
     return "\n".join(rows)
 
 
-# What is gained: by what, the method with it, the method without it.
+# Ingredient, the method with it, the method without it.
 GAINS = {
     "clustering": (
         ("the ReLU", "SymReLUClustering", "control: without the ReLU"),
@@ -392,7 +393,7 @@ GAINS = {
 
 
 def gains(lines: list[Line], task: str) -> str:
-    """Return what each ingredient adds to the mean score."""
+    """Return sentences that say what each ingredient adds to the mean score."""
     means = {(line.method, line.data): line.mean for line in lines if line.task == task}
     data = list(dict.fromkeys(line.data for line in lines if line.task == task))
     sentences = []
@@ -405,7 +406,7 @@ def gains(lines: list[Line], task: str) -> str:
 
 
 def draw(lines: list[Line], path: Path) -> None:
-    """Draw the scores of each method, a panel for each task."""
+    """Draw the scores of all methods, one panel per task."""
     tasks = list(dict.fromkeys(line.task for line in lines))
     figure = new_figure(figsize=(6.5 * len(tasks), 4.6))
     for place, task in enumerate(tasks, start=1):
@@ -460,6 +461,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import usefulness  # by its name: workers cannot import what is in __main__
+    import usefulness  # imported by name, because worker processes cannot unpickle functions of __main__
 
     usefulness.main()

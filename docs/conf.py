@@ -1,6 +1,11 @@
 """Settings of the documentation. Build it with ``make docs``."""
 
+from pathlib import Path
+
+from sphinx.util import logging
+
 import symrelu
+from symrelu.old_names import MOVED
 
 project = "symrelu"
 author = "The symrelu developers"
@@ -35,10 +40,40 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"symrelu {release}"
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("guide", "reproduction", "architecture", "extending", "references")}
+# Pages without subpages: their left sidebar would be empty.
+PAGES = ("guide", "using", "signed", "choosing", "reproduction", "architecture", "extending", "references")
+html_sidebars = {page: [] for page in PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 4,
     "show_prev_next": False,
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+
+
+def unnamed_modules(text):
+    """Return the modules that the architecture page does not name."""
+    package = Path(symrelu.__file__).parent
+    modules = (path.relative_to(package).as_posix() for path in package.rglob("*.py"))
+    return [name for name in modules if not name.endswith("/__init__.py") and f"``{name}``" not in text]
+
+
+def unnamed_old_names(text):
+    """Return the deprecated names that the API page does not list."""
+    names = (f"symrelu.{module}.{name}" for module, names in MOVED.items() for name in names)
+    return [name for name in names if f"``{name}``" not in text]
+
+
+CHECKS = {"architecture": unnamed_modules, "api": unnamed_old_names}
+
+
+def check_complete(app, page, content):
+    """Warn about what a page that claims to be complete leaves out; ``make docs`` makes it an error."""
+    missing = CHECKS[page](content[0]) if page in CHECKS else []
+    if missing:
+        logging.getLogger(__name__).warning("docs/%s.rst does not name %s", page, ", ".join(missing))
+
+
+def setup(app):
+    app.connect("source-read", check_complete)

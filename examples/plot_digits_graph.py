@@ -9,7 +9,8 @@ and by two richer ones.
 # %%
 # The graph
 # ---------
-# M is sparse, symmetric and normalised, with a zero diagonal. A fit makes no array of 1797 x 1797 entries.
+# M is sparse, symmetric and normalised, with a zero diagonal. The fit never forms an array of 1797 x 1797
+# entries.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +25,8 @@ print(f"{n} nodes, {n_edges} edges, {M.nnz / n**2:.2%} of the entries are positi
 # %%
 # Three models
 # ------------
-# A diagonal entry of :math:`U U^T` is a squared norm, and zero only if the whole row of U is. Ignoring the
-# diagonal takes that demand away. A column with a minus sign allows X to have a negative eigenvalue.
+# A diagonal entry of :math:`U U^T` is a squared norm, which is zero only if the whole row of U is. Ignoring the
+# diagonal removes this constraint. A column with a minus sign allows X to have a negative eigenvalue.
 
 models = {
     "paper's model": {},
@@ -39,7 +40,7 @@ for name, solution in solutions.items():
 # %%
 # Convergence
 # -----------
-# All three runs end at ``max_iter``, which is kept low here, and far above ``tol``.
+# All three runs stop at ``max_iter``, which is kept low here, with errors far above ``tol``.
 
 fig, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
 for (name, solution), style in zip(solutions.items(), ("C0-", "C1--", "C2-"), strict=True):
@@ -52,8 +53,8 @@ plt.show()
 # %%
 # Nodes sorted by class
 # ---------------------
-# The entries of so sparse a matrix are too small to see. The pictures show means over blocks of about 20 x 20
-# pairs, after the nodes have been sorted by their digit. The fit did not see the labels.
+# Single entries of such a sparse matrix are too small to see. The images show means over blocks of about 20 x
+# 20 pairs, with the nodes sorted by their digit. The fit did not use the labels.
 
 n_blocks = 90
 order = np.argsort(labels, kind="stable")
@@ -69,7 +70,7 @@ def block_means(matrix):
 solution = solutions["diagonal ignored, one negative column"]
 U = solution.U[order]
 fitted = np.maximum(0, (U * solution.signature) @ U.T)
-np.fill_diagonal(fitted, 0)  # the fit ignored it
+np.fill_diagonal(fitted, 0)  # the fit ignored the diagonal, so its values mean nothing
 pictures = {"M": block_means(M.toarray()[np.ix_(order, order)]), r"$\max(0, X)$": block_means(fitted)}
 
 middles = [n_blocks / n * np.mean(np.flatnonzero(labels[order] == digit)) - 0.5 for digit in range(10)]
@@ -85,11 +86,11 @@ fig.colorbar(image, ax=axes, shrink=0.85, extend="max", label="mean over a block
 plt.show()
 
 # %%
-# How much to believe
-# -------------------
-# The factor has more numbers than the graph has edges. A close fit may then be mere interpolation: judge it by
-# entries that were hidden from it with ``mask``. An error of 1 is what predicting zero would give. Shrinking
-# the factor by ``alpha`` helps here.
+# Overfitting
+# -----------
+# The factor has more numbers than the graph has edges, so that a close fit may be mere interpolation. Evaluate
+# it on entries that were hidden from it with ``mask``. Predicting zero gives an error of 1. Shrinking the
+# factor with ``alpha`` helps here.
 
 print(f"{metrics.parameters_per_pair(M, rank):.1f} numbers in U for each edge")
 mask = metrics.random_mask(n, 0.1, random_state=0)

@@ -2,15 +2,15 @@
 The identity has rank three
 ===========================
 
-The identity matrix is the worst case of a low-rank approximation: all its eigenvalues are equal. As the ReLU of
-another matrix it is simple, once that matrix may have a negative eigenvalue.
+The identity matrix is the worst case for low-rank approximation, because all its eigenvalues are equal. But it
+is the ReLU of a matrix of rank three, if that matrix may have a negative eigenvalue.
 """
 
 # %%
 # A parabola
 # ----------
 # :math:`X_{ij} = 1 - (i - j)^2` is 1 on the diagonal and not positive elsewhere, so that :math:`\max(0, X)` is
-# the identity, whatever its size. And :math:`X_{ij} = 1 - i^2 + 2ij - j^2` has rank 3, with one negative
+# the identity of any size. Since :math:`X_{ij} = 1 - i^2 + 2ij - j^2`, it has rank 3, with one negative
 # eigenvalue.
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ print("rank:", np.linalg.matrix_rank(X), " negative eigenvalues:", int(np.sum(np
 # %%
 # Three models of rank 3
 # ----------------------
-# A matrix :math:`U U^T` cannot do it: in 3 dimensions at most 6 vectors have no positive inner product with
-# each other, and here 25 are asked for. With one negative column the fit reaches the tolerance from each of 20
-# random starts.
+# No :math:`U U^T` of rank 3 has the identity as its ReLU: in 3 dimensions at most 6 nonzero vectors have no
+# positive inner product with each other, and 25 are needed here. With one negative column the fit reaches the
+# tolerance from each of 20 random starts.
 
 eigen = truncated_eigen(np.eye(n), 3)
 paper = decompose(np.eye(n), 3, random_state=0)
@@ -46,8 +46,8 @@ print(f"                     after {min(evaluations)} to {max(evaluations)} eval
 # %%
 # The matrices behind the ReLU
 # ----------------------------
-# What a fit finds is not X itself: any matrix of this kind will do. Grey is zero, red is positive, blue is
-# negative; the ReLU keeps the red.
+# A fit does not find X itself, because many matrices have the identity as their ReLU. Grey is zero, red is
+# positive and blue is negative; the ReLU keeps only the red.
 
 fig, axes = plt.subplots(1, 3, figsize=(11.5, 3.9), layout="constrained")
 found = signed[0]
@@ -64,9 +64,9 @@ fig.colorbar(image, ax=axes, shrink=0.8, extend="both", label="entry of X")
 plt.show()
 
 # %%
-# Twenty ways there
-# -----------------
-# The error stays high while the rows sort themselves out, and then falls at once.
+# Convergence of twenty runs
+# --------------------------
+# The error stays high while the rows arrange themselves, and then drops quickly.
 
 fig, ax = plt.subplots(figsize=(7.5, 4.3), layout="constrained")
 for solution in signed:
@@ -80,10 +80,10 @@ ax.legend()
 plt.show()
 
 # %%
-# Larger ones
-# -----------
-# In exact arithmetic rank 3 holds the identity of any size. The larger it is, the narrower the way there; with
-# one column more the search is easy again.
+# Larger matrices
+# ---------------
+# In exact arithmetic rank 3 is enough for the identity of any size. But the larger it is, the harder the fit is
+# to find; one additional column makes the search easy again.
 
 for size in (50, 100, 200):
     fit = decompose(np.eye(size), 4, n_negative=1, init="random", random_state=0, tol=1e-3)

@@ -2,8 +2,8 @@
 A matrix of rank 5 that is the ReLU of a matrix of rank 2
 =========================================================
 
-The example that opens the paper. M has full rank. But if a zero of M only asks for an entry of X that is not
-positive, two columns are enough.
+The first example of the paper. M has full rank. But if a zero of M only requires the entry of X to be at most
+zero, two columns are enough.
 """
 
 # %%
@@ -31,8 +31,8 @@ print("rank of M:", np.linalg.matrix_rank(M))
 # %%
 # The fit
 # -------
-# ``tol`` is lowered for a closer fit than the default. The test on the gradient would stop the run before that
-# and is switched off.
+# ``tol`` is lowered for a closer fit than the default. ``gtol=0`` disables the test on the gradient, which
+# would stop the run earlier.
 
 solution = decompose(M, rank=2, tol=1e-7, gtol=0, random_state=0)
 X = solution.U @ solution.U.T
@@ -40,7 +40,7 @@ print(solution)
 print("rank of X:", np.linalg.matrix_rank(X))
 
 # %%
-# Without the ReLU, this is the error of the best matrix of rank 2:
+# The error of the best approximation of rank 2 without the ReLU, for comparison:
 
 print(f"{truncated_eigen(M, rank=2).relative_error:.2f}")
 
@@ -63,7 +63,7 @@ fig.colorbar(image, ax=axes, shrink=0.85, label="entry")
 plt.show()
 
 # %%
-# X is not unique. The paper prints another matrix of rank 2 with the same ReLU; from another seed it is found:
+# X is not unique. The paper prints another matrix of rank 2 with the same ReLU; another seed finds it:
 
 other = decompose(M, rank=2, tol=1e-7, gtol=0, random_state=1)
 print(np.round(other.U @ other.U.T).astype(int))

@@ -2,9 +2,9 @@
 Which rank, and how many negative columns
 =========================================
 
-A higher rank always fits the pairs it has seen more closely. :func:`symrelu.select_rank` hides some of them,
-positive ones and zeros, and judges by those. The matrix below has five planted columns and a shift,
-:math:`\\max(0, U U^T - c)`, which asks for a sixth column with a minus sign.
+A higher rank always fits the observed pairs more closely. :func:`symrelu.select_rank` hides some pairs,
+positive ones and zeros, and scores each rank on these. The matrix below has five planted columns and a shift,
+:math:`\\max(0, U U^T - c)`, which requires a sixth column with a minus sign.
 """
 
 from symrelu import decompose, select_rank
@@ -15,12 +15,12 @@ selection = select_rank(M, ranks=range(3, 9), n_negative=[0, 1], n_repeats=3, ma
 print(selection)
 
 # %%
-# The error on hidden pairs falls until the model can hold the matrix. Without a negative column it never can.
-# The ring marks the choice: the simplest setting within one standard error of the best.
+# The error on hidden pairs drops until the model can reproduce the matrix. Without a negative column it never
+# can. The ring marks the choice: the simplest setting within one standard error of the best.
 ax = selection.plot()
 ax.set_yscale("log")
 
 # %%
-# What was chosen can be passed on as it is.
+# The chosen settings can be passed to :func:`symrelu.decompose`.
 solution = decompose(M, **selection.chosen, random_state=0)
 print(solution)

@@ -2,8 +2,8 @@
 Step size and momentum
 ======================
 
-Four settings of one method on the paper's first synthetic matrix: with and without momentum, with the step size
-that the theory allows and with the one that reproduces the paper's tables.
+Four settings of AAPB on the paper's first synthetic matrix: with and without momentum, with the step size that
+the theory allows and with the one that reproduces the paper's tables.
 """
 
 # %%
@@ -34,8 +34,8 @@ for name, solution in solutions.items():
     print(f"{name:>13}: relative error {solution.relative_error:.1e} after {solution.n_iter} iterations")
 
 # %%
-# The dotted line is ``tol``. An iteration is one pass over the pairs in all four, so that the horizontal axis
-# also measures the work.
+# The dotted line is ``tol``. In all four runs an iteration is one pass over the pairs, so that the horizontal
+# axis also measures the work.
 
 fig, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
 for (name, solution), style in zip(solutions.items(), ("C0--", "C0-", "C1--", "C1-"), strict=True):
@@ -48,7 +48,8 @@ ax.legend()
 plt.show()
 
 # %%
-# Step 10 is outside the theory, and it can diverge. On the 5 x 5 matrix that opens the paper it does:
+# Step 10 is not covered by the theory, and can diverge. It does on the 5 x 5 matrix of the paper's first
+# example:
 
 small = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float

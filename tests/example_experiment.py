@@ -8,7 +8,7 @@ from typing import Annotated
 
 from symrelu.experiments.cases import ReluGram
 from symrelu.experiments.cells import Cell
-from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
+from symrelu.experiments.experiment import Experiment, Results, results_of
 from symrelu.experiments.methods import EIGEN_IMPUTED, LBFGS_IMPUTED
 from symrelu.experiments.registry import Option, Quick, Seeds, register_experiment
 from symrelu.experiments.tables import Entry, Table
@@ -44,9 +44,6 @@ class Ranks(Experiment):
             rows.append((str(rank), tuple(Entry.of(run, lambda result: result.relative_error) for run in runs)))
         heads = tuple(method.name for method in METHODS)
         return [Table("ranks_error", "Relative error", "rank", heads, tuple(rows), seeds=self.seeds)]
-
-    def figures(self, results: Results) -> Sequence[Figure]:
-        return []
 
 
 Highest = Annotated[int, Option("The highest rank.", minimum=1, chosen_by_quick=True)]

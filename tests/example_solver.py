@@ -19,14 +19,14 @@ class Descent:
 
     Parameters
     ----------
-    rate : float, default=0.1
-        Length of a step, in units of 1 / ||M||.
+    rate : float, default=0.5
+        Length of a step, in units of 1 / (4 ||M|| + alpha).
     """
 
     State = DescentState
     requires = frozenset()
 
-    rate: float = 0.1
+    rate: float = 0.5
 
     def __post_init__(self) -> None:
         check_range(self, "rate", 0, 1, low_included=False)
@@ -45,4 +45,4 @@ class Descent:
         )
 
     def step(self, op: Operator, state: DescentState) -> DescentState:
-        return self.init(op, state.U - self.rate / op.norm * state.gradient)
+        return self.init(op, state.U - self.rate / (4 * op.norm + op.alpha) * state.gradient)

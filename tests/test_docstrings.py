@@ -1,7 +1,12 @@
-"""Every public object documents its parameters, in the order of its signature."""
+"""Every public object, and all that the API page lists, documents itself and its parameters."""
 
 import inspect
+import re
 import warnings
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -13,7 +18,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
+PAGE = Path(__file__).parent.parent / "docs" / "api.rst"
 MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
+# For those who extend the library: there a sentence and the annotations may be enough.
 INTERNAL = (
     "symrelu.fit.loop",
     "symrelu.operators",
@@ -34,7 +41,104 @@ def public_objects():
                 yield f"{thing.__module__}.{name}", thing
 
 
-OBJECTS = dict(public_objects())
+def paths_on(page):
+    """Yield the full path of each entry of the autosummary tables of a page."""
+    module, in_table = "", False
+    for line in page.splitlines():
+        if match := re.match(r"\.\. (currentmodule|module|autosummary):: *(\S*)", line):
+            in_table = match[1] == "autosummary"
+            module = module if in_table else match[2]
+        elif line and not line[0].isspace():
+            in_table = False
+        elif in_table and (entry := line.strip()) and not entry.startswith(":"):
+            path = entry.split()[0].lstrip("~")
+            yield path if path.startswith("symrelu.") else f"{module}.{path}"
+
+
+def found(path):
+    """Return the object at a path of modules, classes and attributes, or None if it is not there."""
+    module, *names = path.split(".")
+    thing = import_module(module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what moved is no longer at its old path
+        for name in names:
+            try:
+                thing = getattr(thing, name)
+            except (AttributeError, DeprecationWarning):
+                return None
+    return thing
+
+
+def public_methods(kind):
+    """Return the methods and properties under public names that a class has from classes of ours."""
+    ours = [base for base in reversed(kind.__mro__) if base.__module__.startswith("symrelu")]
+    members = {name: member for base in ours for name, member in vars(base).items()}
+    return {
+        name: getattr(kind, name) if isinstance(member, (classmethod, staticmethod)) else member
+        for name, member in members.items()
+        if not name.startswith("_") and isinstance(member, METHODS)
+    }
+
+
+METHODS = (FunctionType, classmethod, staticmethod, property, cached_property)
+LISTED = list(paths_on(PAGE.read_text(encoding="utf-8"))) if PAGE.is_file() else []
+ON_PAGE = {path: thing for path in LISTED if (thing := found(path)) is not None}
+OBJECTS = dict(public_objects()) | {f"{thing.__module__}.{thing.__name__}": thing for thing in ON_PAGE.values()}
+
+
+def summary(thing):
+    """Return the first paragraph of a docstring, as one line where it is one."""
+    return (inspect.getdoc(thing) or "").partition("\n\n")[0]
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is part of the repository only")
+def test_the_api_page_is_read():
+    assert {"symrelu.decompose", "symrelu.SymReLU", "symrelu.graphs.from_edges"} <= set(LISTED)
+    assert len(LISTED) == len(set(LISTED)), "an object is listed twice"
+
+
+def test_paths_of_the_api_page_are_current():
+    assert not set(LISTED) - set(ON_PAGE), "the page must list each object at its present path"
+
+
+def test_entries_of_a_page():
+    page = """
+.. currentmodule:: symrelu
+
+.. autosummary::
+   :toctree: generated/
+
+   decompose
+   ~fitted.Tree
+
+Text of symrelu.
+
+   indented
+
+.. currentmodule:: symrelu.graphs
+.. autosummary::
+
+   from_edges
+   symrelu.metrics.random_mask
+"""
+    names = ("decompose", "fitted.Tree", "graphs.from_edges", "metrics.random_mask")
+    assert list(paths_on(page)) == [f"symrelu.{name}" for name in names]
+
+
+def test_what_is_public_in_a_class():
+    assert {"converged", "advice"} <= set(public_methods(symrelu.Status))
+    assert "fit_transform" in public_methods(symrelu.SymReLU)
+    assert "set_params" not in public_methods(symrelu.SymReLU), "scikit-learn documents its own"
+
+
+@pytest.mark.parametrize("path", ON_PAGE)
+def test_what_the_api_page_lists_has_a_summary(path):
+    thing = ON_PAGE[path]
+    described = {path: summary(thing)}
+    if inspect.isclass(thing):
+        described |= {f"{path}.{name}": summary(method) for name, method in public_methods(thing).items()}
+    bad = {name: text for name, text in described.items() if not text.endswith(".") or "\n" in text}
+    assert not bad, "the summary must be one line that ends with a period"
 
 
 @pytest.mark.parametrize("name", OBJECTS)
@@ -60,6 +164,8 @@ def test_parameters_are_documented(name):
 def test_functions_with_arguments_document_them(name):
     thing = OBJECTS[name]
     doc = FunctionDoc(thing)
-    if inspect.signature(thing).parameters:
+    signature = inspect.signature(thing)
+    if signature.parameters:
         assert doc["Parameters"]
-    assert doc["Returns"]
+    if signature.return_annotation not in (None, "None"):
+        assert doc["Returns"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from symrelu import old_names
 
-if TYPE_CHECKING:  # what __getattr__ below does, for type checkers and editors
+if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers and editors
     from symrelu import baselines, datasets, graphs, metrics
     from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
     from symrelu.fit.checkpoint import Checkpoint
@@ -40,7 +40,7 @@ __all__ = [
     "select_rank",
 ]
 
-# Public name -> where it is. It is imported when it is first asked for, so that `import symrelu` is quick.
+# Public name -> its module, which is imported on first use, so that `import symrelu` is fast.
 _HOMES = {
     "AAPB": "symrelu.solvers",
     "LBFGS": "symrelu.solvers",
@@ -58,6 +58,7 @@ _HOMES = {
     "SymReLU": "symrelu.estimators",
     "SymReLUClustering": "symrelu.estimators",
 }
+# Subpackages and modules that are attributes after `import symrelu`, also imported on first use.
 _PACKAGES = (
     "baselines",
     "datasets",
@@ -81,7 +82,7 @@ def __getattr__(name: str) -> Any:
         value = import_module(f"symrelu.{name}")
     else:
         raise AttributeError(f"module 'symrelu' has no attribute {name!r}")
-    globals()[name] = value  # the next one asks no function
+    globals()[name] = value  # further accesses do not call __getattr__
     return value
 
 

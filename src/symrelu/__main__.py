@@ -1,4 +1,4 @@
-"""``python -m symrelu``: the command line, where the command ``symrelu`` is not on the path."""
+"""``python -m symrelu``: the command line if the command ``symrelu`` is not on the path."""
 
 from symrelu.cli import main
 

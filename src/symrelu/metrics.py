@@ -1,4 +1,4 @@
-"""How good a factor is: pure functions that never hold n x n entries of a sparse problem."""
+"""Quality measures of a factor: pure functions that never form n x n entries for a sparse M."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symrelu.validation import (
 )
 
 _ENTRY_BATCH = 65536
-_STREAM = 2  # of random numbers: what is hidden must not be related to data or starts of the same seed
+_STREAM = 2  # of random numbers: masks must be independent of data and starts with the same seed
 
 
 def relative_error(
@@ -40,7 +40,7 @@ def relative_error(
         Signs of the columns; +1 by default.
     diagonal : {"fit", "ignore"}, default="fit"
     mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry is unknown.
+        True where the entry is unobserved.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def relative_error(
 def half_squared_error(
     M: Any, U: Any, signature: Any | None = None, *, diagonal: str = "fit", mask: Any | None = None
 ) -> float:
-    """Return relative_error^2 / 2, which the paper's table of real data shows.
+    """Return relative_error^2 / 2, as reported in the paper's table of real data.
 
     Parameters
     ----------
@@ -75,21 +75,21 @@ def half_squared_error(
 
 
 def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -> float:
-    """Return the relative error over the entries that a fit did not see.
+    """Return the relative error over the held-out entries, which were hidden from a fit.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
-        With its true values at the masked entries.
+        With the true values at the masked entries.
     U : array-like of shape (n, rank)
     signature : array-like of shape (rank,), optional
     mask : sparse or dense bool matrix of shape (n, n)
-        True where the fit was told that the entry is unknown.
+        True at the held-out entries, the mask of the fit.
 
     Returns
     -------
     error : float
-        ||M - max(0, X)|| / ||M||, both over the masked entries; infinite if M is zero on all of them.
+        ||M - max(0, X)|| / ||M||, both over the masked entries; infinite if M is zero at all of them.
 
     Examples
     --------
@@ -101,9 +101,11 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     """
     M, mask = read_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
+    # Squares of very large or very small entries would overflow or underflow.
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
     rows, cols = (np.asarray(index) for index in sparse.coo_array(mask).coords)
+    # In batches, because the held-out entries may outnumber those of M.
     wrong = total = 0.0
     for batch in gen_batches(len(rows), _ENTRY_BATCH):
         i, j = rows[batch], cols[batch]
@@ -115,14 +117,14 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
 
 
 def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
-    """Return a symmetric boolean matrix that hides about a fraction of the pairs, for a held-out error.
+    """Return a symmetric boolean matrix that hides about a fraction of all pairs, for a held-out error.
 
     Parameters
     ----------
     n : int
         Number of items.
     fraction : float
-        Part of the pairs that is hidden, in (0, 0.99]; the diagonal is not.
+        Fraction of the off-diagonal pairs to hide, in (0, 0.99]. The diagonal is never hidden.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -139,7 +141,8 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
     check_integer("n", n, 1)
     check_number("fraction", fraction, 0, 0.99, low_included=False)
     rng = random_generator(random_state, _STREAM)
-    # So many draws with repetition hit that fraction of the pairs, in the mean; some fall on the diagonal.
+    # A Poisson number of draws with replacement hides each pair independently, with probability ``fraction``.
+    # Draws on the diagonal are dropped.
     count = rng.poisson(-math.log(1 - fraction) * n * n / 2)
     i, j = (n * rng.random((2, count))).astype(np.int64)  # a RandomState has no integers()
     i, j = i[i != j], j[i != j]
@@ -148,14 +151,16 @@ def random_mask(n: int, fraction: float, *, random_state: Any = None) -> Any:
 
 
 def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any | None = None) -> float:
-    """Return the numbers in a factor per observed pair with M > 0: from 1 on, a fit can interpolate.
+    """Return the number of entries of a factor per observed pair with M > 0; from 1, a fit can interpolate.
 
     Parameters
     ----------
-    M, diagonal, mask
+    M
         As for :func:`relative_error`.
     rank : int
         Number of columns of the factor.
+    diagonal, mask
+        As for :func:`relative_error`.
 
     Returns
     -------
@@ -172,7 +177,7 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
 
 
 def _operator(problem: Problem, U: Any, signature: Any | None) -> tuple[Operator, np.ndarray]:
-    """Return M as an operator, and U in its units."""
+    """Return M as an operator, and U in the units of the operator."""
     U, signature = _check_factor(problem.M, U, signature)
     return problem.operator(signature), np.ldexp(U, -problem.exponent)
 
@@ -188,7 +193,7 @@ def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
-    """Return the fraction of samples with the right label under the best matching of labels.
+    """Return the fraction of samples labelled correctly, under the best matching of the labels.
 
     Parameters
     ----------
@@ -207,4 +212,5 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     labels_true, labels_pred = column_or_1d(labels_true), column_or_1d(labels_pred)
     check_consistent_length(labels_true, labels_pred)
     counts = contingency_matrix(labels_true, labels_pred)
+    # linear_sum_assignment minimises, hence the sign.
     return float(counts[linear_sum_assignment(-counts)].sum() / len(labels_true))

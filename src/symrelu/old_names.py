@@ -1,7 +1,7 @@
-"""Public names of 0.1.0 that live elsewhere now. They work until 0.3.0, with a warning that names the new home.
+"""Public names of 0.1.0 that have moved. They work until 0.3.0, with a warning that gives the new path.
 
-The modules they were in are gone. A stand-in for each is put into ``sys.modules``, so that ``import``,
-``from ... import`` and attributes of ``symrelu`` all work as they did. This file can be deleted as a whole.
+The old modules no longer exist. A stand-in for each is put into ``sys.modules``, so that ``import``,
+``from ... import`` and attributes of ``symrelu`` all work as before. In 0.3.0 this file can simply be deleted.
 """
 
 import sys
@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-# Old module -> name -> its path now.
+# Old module -> name -> new path.
 MOVED = {
     "checkpoint": {"Checkpoint": "symrelu.Checkpoint"},
     "linkage": {
@@ -26,7 +26,7 @@ MOVED = {
 
 
 class _MovedModule(ModuleType):
-    """A module that holds nothing any more but knows where its names went."""
+    """A stand-in for an old module that forwards its names to their new paths."""
 
     def __init__(self, name: str, paths: dict[str, str]) -> None:
         super().__init__(name, f"Moved: {', '.join(paths.values())}.")
@@ -39,7 +39,7 @@ class _MovedModule(ModuleType):
         warnings.warn(
             f"{self.__name__}.{name} is deprecated and will be removed in symrelu 0.3.0. Use {path} instead.",
             DeprecationWarning,
-            stacklevel=2,  # the line that asked
+            stacklevel=2,  # the line that uses the old name
         )
         home, _, new_name = path.rpartition(".")
         return getattr(import_module(home), new_name)
@@ -49,9 +49,9 @@ class _MovedModule(ModuleType):
 
 
 def install() -> None:
-    """Put a stand-in for each old module where Python looks for it."""
+    """Register a stand-in for each old module in ``sys.modules`` and in the package."""
     package = sys.modules["symrelu"]
     for old, paths in MOVED.items():
         module = _MovedModule(f"symrelu.{old}", paths)
         sys.modules[module.__name__] = module
-        setattr(package, old, module)
+        setattr(package, old, module)  # import does not, if it finds the module in sys.modules

@@ -142,5 +142,5 @@ def test_baselines_of_tiny_and_huge_matrices(exponent):
 
 
 def test_decompose_refuses_solvers_of_another_model():
-    with pytest.raises(TypeError, match=r"SymHALS needs loss_from_product of .*pass it to baselines"):
+    with pytest.raises(TypeError, match=r"SymHALS requires loss_from_product of .*pass it to baselines"):
         decompose(graph(), 3, solver=SymHALS())

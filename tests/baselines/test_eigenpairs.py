@@ -105,7 +105,7 @@ def test_a_search_that_does_not_end_gives_a_pair_that_is_in_the_matrix(restarts,
     monkeypatch.setattr(eigenpairs, "_MOST_RESTARTS", restarts)
     M = graph(200)
     known = np.linalg.eigh(M)[1][:, -3:]
-    values, vectors = eigenpairs._largest_beside(M, known, True, 1.0, np.random.default_rng(0))
+    values, vectors = eigenpairs._largest_orthogonal_to(M, known, True, 1.0, np.random.default_rng(0))
     assert_allclose(known.T @ vectors, 0, atol=1e-12)
     assert_allclose(np.linalg.norm(vectors, axis=0), 1)
     assert_allclose(vectors[:, 0] @ M @ vectors[:, 0], values[0])

@@ -270,10 +270,11 @@ def test_three_block_refuses_what_does_not_fit_into_memory(monkeypatch):
 
 def test_three_block_goes_with_its_own_operator_only():
     with pytest.raises(
-        TypeError, match=r"ThreeBlock needs evaluate of .*It fits a model with two factors: use baselines.three"
+        TypeError,
+        match=r"ThreeBlock requires evaluate of .*It fits a model with two factors: use baselines.three",
     ):
         decompose(graph(), 3, solver=ThreeBlock())
-    with pytest.raises(TypeError, match="model with two factors: only ThreeBlock fits it"):
+    with pytest.raises(TypeError, match="model with two factors, which only ThreeBlock can fit"):
         run(TwoFactorOperator(graph(), 3), AAPB(), np.ones((60, 3)), Limits())
 
 

@@ -37,5 +37,5 @@ def test_demo(tmp_path, monkeypatch, capsys):
     code, out, _ = symrelu(monkeypatch, capsys, "demo", "--output", tmp_path / "demo.png")
     assert code == 0
     assert "truncated eigendecomposition" in out
-    assert "numbers for each positive pair" in out
+    assert "parameters for each positive pair" in out
     assert (tmp_path / "demo.png").read_bytes()[:4] == PNG

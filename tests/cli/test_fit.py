@@ -26,7 +26,7 @@ def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     assert plot.read_bytes()[:4] == PNG
     assert f"{expected.relative_error:.6g}" in out
-    assert "relative_error fell to tol" in out
+    assert "relative_error reached tol" in out
 
 
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):
@@ -84,7 +84,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
     options = ["fit", matrix_file, "-r", 4, "-o", tmp_path / "o.npz", "--max-iter", 3]
     _, plain, _ = symrelu(monkeypatch, capsys, *options)
     _, signed, _ = symrelu(monkeypatch, capsys, *options, "--n-negative", 1)
-    assert "hidden pairs" not in plain
+    assert "held-out pairs" not in plain
     assert "add --held-out 0.1" in signed
     assert f"{metrics.parameters_per_pair(sparse.load_npz(matrix_file), 4):.3g}" in signed
 
@@ -92,7 +92,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.npz", "--rank", "2", "-o", "x.npz"], "There is no file missing.npz"),
+        (["missing.npz", "--rank", "2", "-o", "x.npz"], "The file missing.npz does not exist"),
         (["matrix.npz", "--rank", "0", "-o", "x.npz"], "rank must be an integer of at least 1"),
         (["matrix.npz", "--rank", "2", "-o", "no/x.npz"], "/no does not exist. Create it"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
@@ -102,7 +102,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         ),
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--step-size", "10"],
-            "--step-size is no option of the solver 'lbfgs'. Leave it out, or pass --solver aapb.",
+            "--step-size is not an option of the solver 'lbfgs'. Leave it out, or pass --solver aapb.",
         ),
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--step-size", "long"],
@@ -123,7 +123,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
-        (["letter.txt", "--rank", "2", "-o", "x.npz"], "the ending '.txt' is not known"),
+        (["letter.txt", "--rank", "2", "-o", "x.npz"], "got the extension '.txt'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
         # issue 11.13
         (["number.npy", "--rank", "2", "-o", "x.npz"], "must hold a matrix, got an array of shape ()"),
@@ -180,7 +180,7 @@ def test_warnings_are_sentences(tmp_path, matrix_file, monkeypatch, capsys):
         code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 1)
     assert code == 0
     assert err.startswith("Warning: The checkpoint ")
-    assert r"a\x1b[31m could not be written: the disk is full. The fit goes on" in err
+    assert r"a\x1b[31m could not be written: the disk is full. The fit continues" in err
 
 
 def test_plot_without_matplotlib_is_refused_before_the_fit(tmp_path, matrix_file, monkeypatch, capsys):

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import typer
 from command_line import symrelu
 from scipy import io, sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, cli, decompose
-from symrelu.experiments.registry import Quick
 
 
 def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, capsys):
@@ -100,11 +98,3 @@ def test_solver_options(tmp_path, matrix_file, monkeypatch, capsys, arguments, s
     )
     assert code == 0
     assert Solution.load(output).solver == repr(solver)
-
-
-def test_an_option_must_be_declared():
-    def make(quick: Quick = False, colour: str = "red"):
-        raise AssertionError
-
-    with pytest.raises(TypeError, match=r"parameter colour of make must .* an Option, got <class 'str'>"):
-        cli.reproduce.add_command(typer.Typer(), "name", make)

@@ -42,7 +42,7 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
     assert (tmp_path / "p.png").read_bytes()[:4] == PNG
     (tmp_path / name).unlink()
     code, _, err = symrelu(monkeypatch, capsys, *fit)
-    assert (code, err) == (2, f"Error: There is no file {NAMES[name]}.\n")
+    assert (code, err) == (2, f"Error: The file {NAMES[name]} does not exist.\n")
 
 
 @pytest.mark.parametrize("name", NAMES, ids=NAMES.values())
@@ -87,4 +87,4 @@ def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, caps
     monkeypatch.setattr(screen.CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
     code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
     assert code == 0
-    assert re.search(r"\d/10 fits, \d+% of the work, left 0:00:\d\d", err)
+    assert re.search(r"\d/10 fits, \d+% of the work, 0:00:\d\d left", err)

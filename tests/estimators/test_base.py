@@ -39,8 +39,8 @@ def test_restarts_keep_the_best():
     ("settings", "message"),
     [
         ({"n_init": 0}, "n_init must be an integer of at least 1, got 0"),
-        ({"n_init": 2, "init": np.ones((40, 3))}, "n_init > 1 needs starts that differ"),
-        ({"n_init": 2, "checkpoint": "a.ckpt"}, "A checkpoint is of one fit: pass n_init=1"),
+        ({"n_init": 2, "init": np.ones((40, 3))}, "n_init > 1 requires different starts"),
+        ({"n_init": 2, "checkpoint": "a.ckpt"}, "A checkpoint belongs to one fit: pass n_init=1"),
     ],
 )
 def test_bad_restarts(M, settings, message):
@@ -55,7 +55,7 @@ def test_warm_start_goes_on(M):
     with pytest.warns(ConvergenceWarning):
         assert estimator.fit(M).relative_error_ < first
     assert_allclose(estimator.history_.relative_error[0], first, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"warm_start=True goes on from the last factor, of shape \(40, 3\)"):
+    with pytest.raises(ValueError, match=r"warm_start=True continues from the last factor, of shape \(40, 3\)"):
         estimator.fit(M[:30, :30])
     estimator.set_params(warm_start=False, max_iter=1000).fit(M[:30, :30])
     assert estimator.embedding_.shape == (30, 3)
@@ -241,5 +241,5 @@ def test_a_warm_start_needs_something_to_begin_with(M):
     model = SymReLU(3, alpha=1e3, warm_start=True, random_state=0)
     with pytest.warns(ConvergenceWarning, match="the factor became zero"):
         model.fit(M)
-    with pytest.raises(ValueError, match="warm_start=True cannot go on from a factor that became zero"):
+    with pytest.raises(ValueError, match="warm_start=True cannot continue from a factor that became zero"):
         model.set_params(alpha=0).fit(M)

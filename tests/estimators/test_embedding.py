@@ -221,7 +221,7 @@ def test_transform_of_samples(diagonal):
     rows, _ = model._graph.rows(X[70:])
     assert_array_equal(model.transform(X[70:]), model.solution_.transform(rows))
     assert model.score(X[:70]) > model.score(X[70:])
-    with pytest.raises(ValueError, match="mask is of similarities: it needs affinity='precomputed'"):
+    with pytest.raises(ValueError, match="mask marks similarities: it requires affinity='precomputed'"):
         model.transform(X[70:], mask=np.zeros((10, 70), bool))
     assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X[70:]), model.transform(X[70:]))
 

@@ -549,7 +549,7 @@ def test_common_defaults_are_those_of_symrelu():
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"solver": "newton"}, ValueError, "solver must be one of"),
         ({"n_init": 0}, ValueError, "n_init must be an integer of at least 1, got 0"),
-        ({"init": np.ones((30, 16))}, ValueError, "n_init > 1 needs starts that differ"),
+        ({"init": np.ones((30, 16))}, ValueError, "n_init > 1 requires different starts"),
     ],
 )
 def test_bad_settings(settings, error, message):

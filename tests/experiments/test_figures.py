@@ -30,8 +30,8 @@ def test_figures_of_both_experiments_show_every_line():
 
 
 def test_lines_differ_without_colour():
-    from symrelu.experiments.figures import _METHODS, _STYLES
+    from symrelu.experiments.figures import _LINE_STYLES, _METHOD_STYLES
 
-    looks = [(str(style["linestyle"]), style.get("lw", 1.8)) for style in _METHODS.values()]
+    looks = [(str(style["linestyle"]), style.get("lw", 1.8)) for style in _METHOD_STYLES.values()]
     assert len(set(looks)) == len(looks)
-    assert len(set(map(str, _STYLES))) == len(paper.MOMENTA)
+    assert len(set(map(str, _LINE_STYLES))) == len(paper.MOMENTA)

@@ -62,7 +62,7 @@ def test_a_wrong_data_file_is_named_before_the_work(tmp_path):
     (tmp_path / "PIE.npz").mkdir()
     cases, missing = find_data_sets(str(tmp_path), ["ORL", "PIE"])
     assert cases == ()
-    assert "is not the file it should be" in missing[0]
+    assert "must have the SHA-256" in missing[0]
     assert "PIE.npz" in missing[1]
 
 

@@ -36,8 +36,7 @@ def test_markdown():
         "| 0 | 2.41e-3 (2.4e-3) | n/a |",
         "| x_1 | 5.00e-1* | 1.23e2 |",
         "",
-        "Note. One seed. *: a fit ended worse than it began; its best factor is counted. "
-        "In brackets: the paper.",
+        "Note. One seed. *: a fit ended worse than it began; its best factor is used. In brackets: the paper.",
     ]
 
 
@@ -57,7 +56,7 @@ def test_rst():
         r"     - 5.00e-1\*",
         "     - 1.23e2",
         "",
-        r"Note. One seed. \*: a fit ended worse than it began; its best factor is counted. "
+        r"Note. One seed. \*: a fit ended worse than it began; its best factor is used. "
         "In brackets: the paper.",
     ]
 

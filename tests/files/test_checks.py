@@ -1,11 +1,27 @@
 """Sizes that files declare are checked before memory is taken."""
 
 import gzip
+import struct
 import zipfile
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matrix_files import npy, npz, traced
+
+from symrelu.files import checks
+from symrelu.files.checks import (
+    DamagedFile,
+    WrongKind,
+    check_readable,
+    check_room,
+    check_rows,
+    damage_named,
+    in_units,
+)
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
 DENSE_MTX = b"%%MatrixMarket matrix array real general\n"
@@ -33,7 +49,7 @@ LIES = {
     "a text.npz": (npz(a=np.ones((2, 2)), b=b"a longer text"), "magic string is not correct"),
     "flat blocks.npz": (
         npz(format="bsr", shape=INTEGERS, data=np.ones((1, 2, 0)), indices=INTEGERS[:1], indptr=INTEGERS),
-        r"blocks of a bsr matrix have rows and columns, got data of shape \(1, 2, 0\)",
+        r"blocks of a bsr matrix must have rows and columns, got data of shape \(1, 2, 0\)",
     ),
     "indices that point outside.npz": (
         npz(format="csr", shape=INTEGERS + 1, data=np.ones(1), indices=INTEGERS[1:] * 2**40, indptr=INTEGERS),
@@ -49,11 +65,11 @@ LIES = {
     ),
     "diagonals far away.npz": (
         npz(format="dia", shape=INTEGERS + 1, data=np.ones((1, 2)), offsets=INTEGERS[1:] * 2**40),
-        "the offsets of its diagonals are too large",
+        "the offsets of the diagonals are too large",
     ),
     "fractions.npz": (
         npz(format="csr", shape=INTEGERS + 1, data=np.ones(1), indices=np.ones(1), indptr=INTEGERS),
-        "indices that are integers",
+        "integer indices",
     ),
     "a cube.npz": (
         npz(format="coo", shape=np.arange(3), data=np.ones(1), row=INTEGERS, col=INTEGERS),
@@ -61,21 +77,24 @@ LIES = {
     ),
     "unknown.npz": (npz(format="xyz", shape=INTEGERS, data=np.ones(1)), "must be one of csr, .*, got 'xyz'"),
     "too many entries.mtx": (MTX + b"3 3 10\n1 1 1\n", "a 3 x 3 matrix cannot have 10 entries"),
-    "too few lines.mtx": (MTX + b"3 3 2\n1 1 1\n", "the header tells of 2 entries, but there are 1"),
-    "too many lines.mtx": (MTX + b"3 3 1\n1 1 1\n1 2 1\n", "tells of 1 entries, but there are more"),
+    "too few lines.mtx": (MTX + b"3 3 2\n1 1 1\n", "the header declares 2 entries, but there are 1"),
+    "too many lines.mtx": (MTX + b"3 3 1\n1 1 1\n1 2 1\n", "declares 1 entries, but there are more"),
     "negative.mtx": (MTX + b"-3 3 1\n1 1 1\n", r"line 2 must hold the sizes of the matrix, got '-3 3 1\\n'"),
     "no sizes.mtx": (MTX + b"% nothing\n", "line 3 must hold the sizes of the matrix"),
-    "not numbers.mtx": (MTX + b"% why\n3 3 2\n1 1 1\n1 2 one\n", "line 5 holds something else than numbers"),
+    "not numbers.mtx": (MTX + b"% why\n3 3 2\n1 1 1\n1 2 one\n", "line 5 must hold numbers only"),
     "billions of digits.mtx": (MTX + b"3 3 " + b"9" * 5000, "must hold the sizes of the matrix"),
-    "blanks.mtx": (MTX + b"3 3 1\n1 1 1\n" + b" " * 2**21, "2.1 MB of text are more than the 1 entries"),
-    "blanks.mtx.gz": (swollen(MTX + b"3 3 1\n1 1 1 ", 3 * 10**9), "4.2 MB of text are more than the 1 entries"),
-    "lines.mtx.gz": (swollen(MTX + b"3 3 1\n1 1 1\n", 3 * 10**9), "of text are more than the 1 entries"),
-    "digits.mtx.gz": (swollen(MTX + b"3 3 1\n1 1 1", 3 * 10**9), "of text are more than the 1 entries"),
-    "comments.mtx.gz": (swollen(MTX + b"%", 3 * 10**9), "do not come within the first 1.0 MB"),
-    "banner.mtx.gz": (swollen(b"%", 3 * 10**9), "the first line is not that of a MatrixMarket file"),
+    "blanks.mtx": (MTX + b"3 3 1\n1 1 1\n" + b" " * 2**21, "2.1 MB of text are too much for the 1 entries"),
+    "blanks.mtx.gz": (
+        swollen(MTX + b"3 3 1\n1 1 1 ", 3 * 10**9),
+        "4.2 MB of text are too much for the 1 entries",
+    ),
+    "lines.mtx.gz": (swollen(MTX + b"3 3 1\n1 1 1\n", 3 * 10**9), "of text are too much for the 1 entries"),
+    "digits.mtx.gz": (swollen(MTX + b"3 3 1\n1 1 1", 3 * 10**9), "of text are too much for the 1 entries"),
+    "comments.mtx.gz": (swollen(MTX + b"%", 3 * 10**9), "must come within the first 1.0 MB"),
+    "banner.mtx.gz": (swollen(b"%", 3 * 10**9), "the first line is not a MatrixMarket header"),
     "its end says 3 GB.mtx.gz": (
         gzip.compress(MTX + b"3 3 1\n1 1 1\n")[:-4] + (3 * 10**9).to_bytes(4, "little"),
-        "3.0 GB of text are more than the 1 entries",
+        "3.0 GB of text are too much for the 1 entries",
     ),
 }
 
@@ -90,7 +109,7 @@ TOO_LARGE = {
     "dense.mtx": (DENSE_MTX + b"1000000 1000000\n1\n", "1000000000000 entries of its header need 8000.0 GB"),
     "rows.npz": (
         npz(format="coo", shape=HUGE, data=np.ones(2), row=INTEGERS, col=INTEGERS),
-        "1000000000 x 1000000000 matrix need 200.0 GB, and 16.0 GB are available",
+        "1000000000 x 1000000000 matrix need 200.0 GB, and only 16.0 GB are available",
     ),
     "diagonal rows.npz": (
         npz(format="dia", shape=HUGE, data=np.ones((1, 2)), offsets=INTEGERS[:1]),
@@ -144,5 +163,74 @@ def test_a_real_size_is_refused_before_it_is_read(tmp_path, monkeypatch, name):
         )
     del pointers
     error, peak = traced(path)
-    error.match(f"{name} must fit into memory, but its arrays need 80.0 MB, and 50.0 MB are available")
+    error.match(f"{name} must fit into memory, but its arrays need 80.0 MB, and only 50.0 MB are available")
     assert peak < 12 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (1_550_000, "1.6 MB"), (8 * 10**12, "8000.0 GB")],
+)
+def test_bytes_for_people(count, text):
+    assert in_units(count) == text
+
+
+@given(count=st.integers(0, 10**15))
+def test_units_are_right_to_a_digit(count):
+    number, unit = in_units(count).split()
+    size = float(number) * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit]
+    assert abs(size - count) <= 0.05 * {"bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}[unit] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("available", [None, 10**6])
+def test_room_is_what_is_available(monkeypatch, available):
+    monkeypatch.setattr(checks, "available_memory", lambda: available)
+    check_room(Path("a.npz"), 10**6)
+    if available is None:
+        check_room(Path("a.npz"), 10**20)
+    else:
+        with pytest.raises(MemoryError, match=r"a.npz must fit .* its arrays need 1.0 MB"):
+            check_room(Path("a.npz"), 10**6 + 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fits"), [(5000, 3, True), (3, 5000, True), (5001, 3, False), (3, 5001, False)]
+)
+def test_rows_without_entries_need_room_too(monkeypatch, rows, columns, fits):
+    monkeypatch.setattr(checks, "available_memory", lambda: 10**6)
+    if fits:
+        check_rows(Path("a.mtx"), rows, columns)
+    else:
+        with pytest.raises(MemoryError, match=f"fits of a {rows} x {columns} matrix"):
+            check_rows(Path("a.mtx"), rows, columns)
+
+
+@pytest.mark.parametrize(
+    "error", [zlib.error("bad\ndata"), KeyError("a"), EOFError(), struct.error("short")], ids=repr
+)
+def test_what_a_parser_says_becomes_one_error_with_the_name(error):
+    with (
+        pytest.raises(DamagedFile, match=r"^a.npz is not a readable npz file .*: \S") as caught,
+        damage_named("a.npz", "npz"),
+    ):
+        raise error
+    assert caught.value.__cause__ is error
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [WrongKind("a"), DamagedFile("b"), MemoryError("c"), KeyboardInterrupt()], ids=repr
+)
+def test_errors_that_are_clear_pass_unchanged(error):
+    with pytest.raises(type(error)) as caught, damage_named("a.npz", "npz"):
+        raise error
+    assert caught.value is error
+
+
+def test_what_can_be_read(tmp_path):
+    (tmp_path / "file").touch()
+    check_readable(tmp_path / "file")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        check_readable(tmp_path)
+    with pytest.raises(FileNotFoundError, match="missing"):
+        check_readable(tmp_path / "missing")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from symrelu.files import check_output, write_atomically
+from symrelu.files import check_output, make_folder, write_atomically
 
 
 def write_half(path):
@@ -46,8 +46,42 @@ def test_check_output(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="is longer than 255 bytes"):
         check_output(tmp_path / ("x" * 300))
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is not an ordinary file"):
+    with pytest.raises(OSError, match="is not a regular file"):
         check_output(tmp_path / "pipe")
     monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(PermissionError, match="cannot be written to"):
         check_output(tmp_path / "x.npz")
+
+
+def test_folders_are_made_where_they_are_missing(tmp_path, monkeypatch):
+    folder = tmp_path / "a" / "b"
+    assert make_folder(folder) == make_folder(str(folder)) == folder
+    assert folder.is_dir()
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is a file"):
+        make_folder(tmp_path / "file")
+    with pytest.raises(OSError, match="Not a directory"):
+        make_folder(tmp_path / "file" / "b")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(PermissionError, match="cannot be written to"):
+        make_folder(folder)
+
+
+def test_what_is_not_finished_begins_with_the_prefix(tmp_path):
+    with write_atomically(tmp_path / "out", prefix=".mine"):
+        (unfinished,) = tmp_path.iterdir()
+        assert unfinished.name.startswith(".mine-")
+        assert unfinished.name.endswith(".part")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_no_interruption_leaves_anything_behind(tmp_path, error):
+    def interrupted():
+        with write_atomically(tmp_path / "out") as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []

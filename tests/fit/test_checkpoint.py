@@ -55,7 +55,7 @@ def test_warnings_that_are_errors_do_not_end_the_fit(every, path, monkeypatch, c
         solution = decompose(M, 3, max_iter=5, checkpoint=Checkpoint(path, every), **FIT)
     assert_same(solution, decompose(M, 3, max_iter=5, **FIT))
     (record,) = caplog.records
-    assert "could not be written: the disk is full. The fit goes on" in record.getMessage()
+    assert "could not be written: the disk is full. The fit continues" in record.getMessage()
 
 
 def test_a_second_interruption_does_not_cost_the_result(path, monkeypatch):
@@ -174,7 +174,9 @@ def test_a_full_disk_ends_neither_the_fit_nor_the_last_checkpoint(path, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr("symrelu.fit.checkpoint.np.savez", full)
-        with pytest.warns(CheckpointWarning, match=r"could not be written: .*No space left.* The fit goes on"):
+        with pytest.warns(
+            CheckpointWarning, match=r"could not be written: .*No space left.* The fit continues"
+        ):
             solution = decompose(M, 3, max_iter=12, checkpoint=Checkpoint(path, every=0), **FIT)
     assert solution.n_iter == 12
     assert path.read_bytes() == before
@@ -228,9 +230,9 @@ def test_another_fit_is_refused(name, path):
     before = path.read_bytes()
     changes, message = OTHERS[name]
     arguments = {"M": M, "rank": 3, "checkpoint": path, **FIT, **changes}
-    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message) as caught:
+    with pytest.raises(ValueError, match=r"cannot resume from the checkpoint .*: " + message) as caught:
         decompose(**arguments)
-    assert "Delete the file to start anew, or name another one." in str(caught.value)
+    assert "Delete the file to start again, or pass another file." in str(caught.value)
     assert path.read_bytes() == before
 
 
@@ -265,7 +267,7 @@ DAMAGE = {
     # issue 11.18
     "the minor version before": (
         {"checkpoint": lambda h: h.update(symrelu="0.1.7")},
-        r"it was written by symrelu 0.1.7, and this is symrelu .*: a fit can go on only in the minor version",
+        r"it was written by symrelu 0.1.7, and this is symrelu .*: a fit can resume only with the minor",
     ),
     "no version": ({"checkpoint": lambda h: h.pop("symrelu")}, "it was written by symrelu 0.1, and this is"),
     "a version of another kind": (
@@ -273,8 +275,11 @@ DAMAGE = {
         "it was written by symrelu 0.2",
     ),
     # issue 11.11
-    "a header that is a number": ({"checkpoint": np.array(3)}, "its entry 'checkpoint' is not a text"),
-    "a header of a list": ({"checkpoint": np.array("[]")}, "its entry 'checkpoint' holds a list"),
+    "a header that is a number": ({"checkpoint": np.array(3)}, "its entry 'checkpoint' is not a string"),
+    "a header of a list": (
+        {"checkpoint": np.array("[]")},
+        "its entry 'checkpoint' must hold a JSON object, got the type list",
+    ),
     "an unknown number": ({"checkpoint": lambda h: h.update(more=1)}, "its header has an unknown 'more'"),
     "an unknown array": ({"more": np.ones(2)}, "it has an unknown 'more'"),
     "numbers of text": ({"checkpoint": lambda h: h.update(best="x")}, "its best is 'x', not names and numbers"),
@@ -286,7 +291,7 @@ DAMAGE = {
         {"recent_objectives": np.full(3, np.nan)},
         "its recent objectives are not a list",
     ),
-    "a history that skips": ({"history_iteration": np.arange(10) * 2}, "its history does not have a line for"),
+    "a history that skips": ({"history_iteration": np.arange(10) * 2}, "its history does not have a row for"),
     "a history of fractions": (
         {"history_evaluations": np.arange(10) + 0.5},
         "history_evaluations must hold whole numbers >= 0, got 0.5",
@@ -296,7 +301,7 @@ DAMAGE = {
         "history_seconds must hold float32 or float64",
     ),
     "seconds of text": ({"checkpoint": lambda h: h.update(seconds="1")}, "its seconds are '1'"),
-    "no identity": ({"checkpoint": lambda h: h.update(identity=3)}, "it does not say of which fit it is"),
+    "no identity": ({"checkpoint": lambda h: h.update(identity=3)}, "it does not say which fit wrote it"),
     "no factor": ({"state_U": None}, "its state has the fields"),
     "a wide factor": (
         {"state_U": np.ones((60, 9))},
@@ -314,7 +319,10 @@ DAMAGE = {
     ),
     "no best": ({"best_U": None}, "its state has the fields"),
     "signature": ({"signature": np.zeros(3)}, "its signature is not a sign for each column"),
-    "signs": ({"signature": np.array([1.0, 1, -1])}, "its signature has another number of negative columns"),
+    "signs": (
+        {"signature": np.array([1.0, 1, -1])},
+        "its signature has a different number of negative columns",
+    ),
     "history": ({"history_seconds": np.ones(2)}, "its history is not a table"),
     "no history": ({"history_seconds": None}, "it has no 'history_seconds'"),
     "objectives": ({"recent_objectives": np.ones((2, 2))}, "its recent objectives are not a list"),
@@ -333,7 +341,7 @@ def test_damage_is_named(name, path):
     changes, message = DAMAGE[name]
     rewrite(path, **changes)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*: " + message):
+    with pytest.raises(ValueError, match=r"cannot resume from the checkpoint .*: " + message):
         resume(path)
     assert path.read_bytes() == before
 
@@ -391,7 +399,7 @@ def test_archives_that_swell_are_refused(path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("checkpoint.npy", b"0" * 10_000)
     with pytest.raises(
-        ValueError, match=r"fit.ckpt is compressed, and no checkpoint is: it holds.*Name another"
+        ValueError, match=r"fit.ckpt must be a checkpoint file, which is never compressed, .*Pass another"
     ):
         resume(path)
 
@@ -467,7 +475,7 @@ def test_an_archive_that_asks_for_an_unknown_compression(path):  # issue 11.11
         other = content.copy()
         other[entry + offset] ^= 1 << bit
         path.write_bytes(other)
-        with pytest.raises(ValueError, match=r"cannot go on from the checkpoint .*fit.ckpt"):
+        with pytest.raises(ValueError, match=r"cannot resume from the checkpoint .*fit.ckpt"):
             resume(path)
 
 

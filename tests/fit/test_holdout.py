@@ -1,7 +1,9 @@
 """Hidden pairs: which are hidden, and how what was hidden is scored."""
 
 import math
+import pickle
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.metrics import mean_squared_error, roc_auc_score
 
+from symrelu import decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import holdout
 from symrelu.metrics import relative_error
+from symrelu.problem import Problem
 
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
 MASK = MASK | MASK.T
@@ -65,7 +70,7 @@ def test_numbers_that_are_missing(numbers, count):
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_numbers_of_pairs(n):
     i, j = np.triu_indices(n, 1)
-    assert_array_equal(holdout._items(np.arange(n * (n - 1) // 2), n), (i, j))
+    assert_array_equal(holdout._pair_indices(np.arange(n * (n - 1) // 2), n), (i, j))
 
 
 def test_every_pair_is_hidden_equally_often():
@@ -140,3 +145,90 @@ def test_auc_counts_pairs_in_the_right_order():
     right = [(p > z) + (p == z) / 2 for p in positive for z in zeros]
     assert_allclose(holdout._auc(X, split), np.mean(right))
     assert holdout._auc(0 * X, split) == holdout.BASELINES["auc"]
+
+
+# ---------------------------------------------------------------------------------- fits without some pairs
+
+
+def hidden_entries(seed=1):
+    hidden = np.triu(np.random.default_rng(seed).random(M.shape) < 0.2, 1)
+    return hidden | hidden.T
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_a_fit_without_some_pairs_is_scored_on_them(kind):
+    hidden = hidden_entries()
+    fit = partial(decompose, rank=3, n_negative=1, max_iter=10, random_state=0)
+    solution, error = holdout.fit_without(Problem.of(kind(M)), kind(hidden), fit)
+    assert_array_equal(solution.U, fit(kind(M), mask=hidden).U)
+    X = np.maximum(0, (solution.U * solution.signature) @ solution.U.T)
+    assert_allclose(error, np.linalg.norm((M - X)[hidden]) / np.linalg.norm(M[hidden]), rtol=1e-12)
+
+
+def test_a_fit_does_not_see_the_pairs_it_is_scored_on():
+    hidden, seen = hidden_entries(), []
+
+    def fit(problem):
+        seen.append(problem)
+        return decompose(problem, 2, max_iter=1, random_state=0)
+
+    holdout.fit_without(Problem.of(M, MASK), hidden, fit)
+    (problem,) = seen
+    assert_array_equal(problem.unknown.toarray(), hidden | MASK)
+    assert not problem.M[hidden].any()
+
+
+def test_pairs_that_were_unknown_before_are_not_scored():
+    hidden = hidden_entries()
+    changed = np.where(MASK, 7.0, M)
+    fit = partial(decompose, rank=2, max_iter=3, random_state=0)
+    errors = [holdout.fit_without(Problem.of(matrix, MASK), hidden, fit)[1] for matrix in (M, changed)]
+    assert errors[0] == errors[1]
+
+
+def test_a_trial_takes_its_packing_nowhere():
+    trial = holdout.Trial(Problem.of(M), split_of(M))
+    assert trial.hidden is trial.hidden
+    again = pickle.loads(pickle.dumps(trial))
+    assert set(vars(again)) == {"problem", "split"}
+    assert_array_equal(again.hidden.unknown.toarray(), trial.hidden.unknown.toarray())
+
+
+@given(problems(max_n=14))
+def test_pairs_are_numbered_row_by_row(problem):
+    pairs = holdout.observed_pairs(
+        Problem.of(problem.M + np.eye(problem.n), problem.unknown & ~np.eye(problem.n, dtype=bool))
+    )
+    i, j = np.triu_indices(problem.n, 1)
+    unknown, values = problem.unknown[i, j], problem.M[i, j]
+    positive = np.flatnonzero((values > 0) & ~unknown)
+    assert_array_equal(pairs.positive, positive)
+    assert_array_equal(pairs.values, values[positive])
+    assert_array_equal(pairs.not_zero, np.flatnonzero((values > 0) | unknown))
+    assert pairs.n_zeros == np.count_nonzero((values == 0) & ~unknown)
+
+
+@pytest.mark.parametrize(
+    ("A", "scoring", "message"),
+    [
+        (np.eye(4), "error", "at least two observed positive pairs"),
+        (np.diag([0.0, 1.0], 1) + np.diag([0.0, 1.0], -1), "error", "got 1"),
+        (np.ones((4, 4)), "auc", "needs zeros"),
+    ],
+)
+def test_too_few_pairs_are_refused(A, scoring, message):
+    with pytest.raises(ValueError, match=message):
+        holdout.check_pairs(holdout.observed_pairs(Problem.of(A)), scoring)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_scores_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    split = split_of(M, seed=seed % 100)
+    X = rng.standard_normal(len(split.i)).round(1)
+    assert_allclose(holdout.SCORINGS["auc"](X, split), roc_auc_score(split.truth > 0, X))
+    weighted = [
+        mean_squared_error(split.truth, prediction, sample_weight=split.weight)
+        for prediction in (np.maximum(0, X), np.zeros_like(X))
+    ]
+    assert_allclose(holdout.SCORINGS["error"](X, split), math.sqrt(weighted[0] / weighted[1]))

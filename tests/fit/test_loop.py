@@ -229,7 +229,7 @@ def interrupted_fit(path, k, monkeypatch, **settings):
         steps.append(move)
         return advance(self, move)
 
-    def told(self, observers, tell=Fit.tell):
+    def told(self, observers, tell=Fit.notify):
         try:
             return tell(self, observers)
         finally:
@@ -238,7 +238,7 @@ def interrupted_fit(path, k, monkeypatch, **settings):
 
     with monkeypatch.context() as patch, Interrupter(k, lambda: len(steps) == 4) as interrupter:
         patch.setattr(Fit, "advance", counted)
-        patch.setattr(Fit, "tell", told)
+        patch.setattr(Fit, "notify", told)
         patch.setattr(os, "fsync", lambda file: None)  # nobody pulls the plug here
         decompose(PAPER_EXAMPLE, 2, checkpoint=path, **settings)
     return interrupter.lines

@@ -150,7 +150,7 @@ def test_what_an_operator_does_not_offer_is_refused_before_the_fit():
     op = LinearModelOperator(np.eye(4), np.ones(2))
     assert not op.offers("solve_rows")
     message = (
-        "LBFGS needs n_positive and solve_rows of the matrix, which LinearModelOperator does not offer. "
+        "LBFGS requires n_positive and solve_rows of the operator, which LinearModelOperator does not offer. "
         "Use another solver"
     )
     with pytest.raises(TypeError, match=message):
@@ -167,7 +167,9 @@ def test_a_start_is_refused_in_the_same_way():
     from symrelu.fit.starts import check_start_offered
 
     op = LinearModelOperator(np.eye(4), np.ones(2))
-    with pytest.raises(TypeError, match=r"init='imputed' needs imputed_matmul and n_positive of the matrix"):
+    with pytest.raises(
+        TypeError, match=r"init='imputed' requires imputed_matmul and n_positive of the operator"
+    ):
         check_start_offered(type(op), "imputed")
     check_start_offered(type(op), "spectral")
     check_start_offered(type(op), np.ones((4, 2)))
@@ -208,7 +210,7 @@ class Misdeclared(Descent):
 
 
 def test_a_state_that_could_not_be_read_again_is_refused_before_the_first_step(tmp_path):
-    with pytest.raises(TypeError, match=r"Misdeclared declares State = State, which its states do not go with"):
+    with pytest.raises(TypeError, match=r"Misdeclared declares State = State, which does not match its states"):
         decompose(PAPER_EXAMPLE, 2, solver=Misdeclared(), checkpoint=tmp_path / "fit")
     assert not (tmp_path / "fit").exists()
 
@@ -238,7 +240,7 @@ def test_auto_needs_what_the_imputed_start_does():
 
     op = LinearModelOperator(np.eye(4), np.ones(2))
     with pytest.raises(
-        TypeError, match=r"n_negative='auto' needs imputed_matmul and n_positive .* Pass a number"
+        TypeError, match=r"n_negative='auto' requires imputed_matmul and n_positive .* Pass a number"
     ):
         check_start_offered(type(op), "random", "auto")
 
@@ -250,16 +252,20 @@ class Wishful(Descent):
 
 def test_a_single_wish_may_be_a_word():
     op = LinearModelOperator(np.eye(4), np.ones(2))
-    with pytest.raises(TypeError, match="Wishful needs solve_rows of the matrix"):
+    with pytest.raises(TypeError, match="Wishful requires solve_rows of the operator"):
         loop.run(op, Wishful(), np.ones((4, 2)), Limits())
 
 
 @pytest.mark.parametrize(
     ("missing", "settings", "message"),
     [
-        ("solve_rows", {}, "LBFGS needs solve_rows of the matrix, which DenseOperator does not offer"),
-        ("imputed_matmul", {"solver": "aapb"}, "init='imputed' needs imputed_matmul of the matrix"),
-        ("n_positive", {"solver": "aapb", "init": "random", "n_negative": "auto"}, "n_negative='auto' needs"),
+        ("solve_rows", {}, "LBFGS requires solve_rows of the operator, which DenseOperator does not offer"),
+        ("imputed_matmul", {"solver": "aapb"}, "init='imputed' requires imputed_matmul of the operator"),
+        (
+            "n_positive",
+            {"solver": "aapb", "init": "random", "n_negative": "auto"},
+            "n_negative='auto' requires",
+        ),
     ],
 )
 def test_decompose_refuses_what_is_missing_before_it_packs(missing, settings, message, monkeypatch):

@@ -32,11 +32,11 @@ BAD_SETTINGS = {
     "no solver": ({"solver": 3}, TypeError, "an object with init and step, got int"),
     "start shape": ({"init": np.ones((3, 1))}, ValueError, r"init must have shape .* \(3, 2\), got \(3, 1\)"),
     "start NaN": ({"init": np.full((3, 2), np.nan)}, ValueError, "init must be finite"),
-    "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must not be zero everywhere"),
+    "start zero": ({"init": np.zeros((3, 2))}, ValueError, "init must have a nonzero entry, got all zeros"),
     "start that vanishes": (
         {"init": np.full((3, 2), 1e-163)},
         ValueError,
-        "init must not vanish next to M: its largest entry is 1e-163, and the root of .* 1.4. Scale it up",
+        "init must not be negligible next to M: its largest entry is 1e-163, .* of M is 1.4. Scale it up",
     ),
     "start text": (
         {"init": "svd"},
@@ -75,11 +75,11 @@ BAD_SETTINGS = {
         ValueError,
         r"mask must have the shape of M, \(3, 3\), got \(2, 2\)",
     ),
-    "mask kind": ({"mask": np.zeros((3, 3))}, TypeError, r"mask must be boolean \(True = unknown\)"),
+    "mask kind": ({"mask": np.zeros((3, 3))}, TypeError, r"mask must be boolean \(True = unobserved\)"),
     "mask one-sided": (
         {"mask": np.triu(np.ones((3, 3), bool), 1)},
         ValueError,
-        r"mask must be symmetric, but only one of \(0, 1\) and \(1, 0\) is unknown",
+        r"mask must be symmetric, but only one of \(0, 1\) and \(1, 0\) is masked",
     ),
 }
 
@@ -109,7 +109,7 @@ def test_ignored_diagonal_of_a_diagonal_matrix():
 
 
 def test_alpha_out_of_proportion(no_work):
-    with pytest.raises(ValueError, match=r"alpha=1e.300 is out of all proportion"):
+    with pytest.raises(ValueError, match=r"alpha=1e.300 is too large for the scale of M"):
         decompose(GOOD * 1e-200, 2, alpha=1e300)
 
 

@@ -185,7 +185,9 @@ ODD = {
 @pytest.mark.parametrize("kind", ODD)
 def test_solvers_of_users(kind, path):
     if kind in ("dict", "None", "objects"):
-        with pytest.raises(TypeError, match="A checkpoint holds arrays and numbers, but odd of OddState is a"):
+        with pytest.raises(
+            TypeError, match="A checkpoint can hold only arrays and numbers, but odd of OddState is a"
+        ):
             decompose(M, 3, solver=Odd(kind), checkpoint=path)
         return
     decompose(M, 3, solver=Odd(kind), max_iter=3, checkpoint=path, **FIT)
@@ -197,7 +199,7 @@ def test_a_solver_must_say_what_it_is(path):
     class Nameless(Odd):
         __repr__ = object.__repr__
 
-    with pytest.raises(ValueError, match="A checkpoint needs a solver whose repr tells its settings"):
+    with pytest.raises(ValueError, match="A checkpoint needs a solver whose repr shows its settings"):
         decompose(M, 3, solver=Nameless(), checkpoint=path)
 
 

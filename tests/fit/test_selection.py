@@ -66,7 +66,7 @@ def test_hidden_values_do_not_matter(fits):
     setting = {"rank": 4, "n_negative": 1, "max_iter": 30}
     for matrix in (M, changed, sparse.csr_array(M), sparse.csr_array(changed)):
         trial = holdout.Trial(Problem.of(matrix, sparse.csr_array(MASK)), split)
-        selection._judge(trial, setting, "error")
+        selection._fit_and_score(trial, setting, "error")
     factors = [solution.U for _, solution in fits]
     assert_array_equal(factors[0], factors[1])
     assert_array_equal(factors[2], factors[3])
@@ -203,10 +203,10 @@ def test_one_standard_error(rows, lower_is_better, slack, best, simplest):
 def test_rules(monkeypatch, scoring, best, simplest):
     scores = {2: [0.80, 0.82], 3: [0.90, 0.92], 4: [0.91, 0.95], 6: [0.91, 0.93]}
 
-    def judge(trial, setting, scoring):
+    def fit_and_score(trial, setting, scoring):
         return scores[setting["rank"]].pop(0), True
 
-    monkeypatch.setattr(selection, "_judge", judge)
+    monkeypatch.setattr(selection, "_fit_and_score", fit_and_score)
     found = select_rank(M, scores, scoring=scoring, **QUICK)
     assert [row["scores"] for row in found.table] == [[0.80, 0.82], [0.90, 0.92], [0.91, 0.95], [0.91, 0.93]]
     assert (found.best["rank"], found.chosen["rank"]) == (best, simplest)
@@ -217,11 +217,11 @@ def test_rules(monkeypatch, scoring, best, simplest):
 @pytest.mark.parametrize(("tol", "rank"), [(1e-4, 2), (1e-6, 3)])
 def test_errors_below_the_tolerance_are_equal(monkeypatch, tol, rank):
     monkeypatch.setattr(
-        selection, "_judge", lambda *arguments: ({2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
+        selection, "_fit_and_score", lambda *arguments: ({2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
     )
     assert select_rank(M, [2, 3], tol=tol, **QUICK).chosen["rank"] == rank
     monkeypatch.setattr(
-        selection, "_judge", lambda *arguments: (1 - {2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
+        selection, "_fit_and_score", lambda *arguments: (1 - {2: 8e-5, 3: 1e-5}[arguments[1]["rank"]], True)
     )
     assert select_rank(M, [2, 3], tol=tol, scoring="auc", **QUICK).chosen["rank"] == 3
 
@@ -297,7 +297,7 @@ def found():
             r"n_negative must be an integer from 0 to 39 \(n - 1\) or 'auto', got -1",
         ),
         ({"n_negative": "some"}, ValueError, "n_negative must be 'auto' or an integer, got 'some'"),
-        ({"n_negative": [3, 4]}, ValueError, r"ranks must have one above n_negative, got ranks \[2, 3\]"),
+        ({"n_negative": [3, 4]}, ValueError, r"ranks must have one larger than n_negative, got ranks \[2, 3\]"),
         ({"alpha": [0, -1]}, ValueError, "alpha must be a finite number >= 0, got -1"),
         ({"zero_weight": [1, 0]}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"n_repeats": 1}, ValueError, "n_repeats must be an integer of at least 2 .one score has no"),
@@ -316,7 +316,7 @@ def found():
         (
             {"init": np.ones((40, 2))},
             TypeError,
-            "init must be the name of a start, got ndarray: a factor may know",
+            "init must be the name of a start, got ndarray: a factor may reveal",
         ),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"tol": -1}, ValueError, "tol must be a finite number >= 0, got -1"),

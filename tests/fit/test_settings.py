@@ -238,17 +238,18 @@ def test_a_docstring_is_completed():
         rank : int
             Number of columns of U, from 1 to n.
         tol : float, default=1e-6
-            Stop when relative_error <= tol. 0 switches this test off, as those of gtol and ftol. Lower than elsewhere.
+            Stop when relative_error <= tol. 0 disables this test; the same holds for gtol and ftol. Lower than
+            elsewhere.
         max_time : float, optional
-            Seconds the steps may take. Compiling is not counted.
+            Time limit for the steps in seconds. Compilation is not counted.
         alpha : float
             Literal.
         gtol : float, default=0.0
             Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.
         init : {"imputed", "random", "spectral", "uniform"} or array of shape (n, rank), default="random"
-            Starting factor. "imputed" takes the leading eigenvectors of M with a negative number in place of its zeros,
-            "spectral" those of M (at a rank of n / 2 or more, where U is as large as M, by a dense eigendecomposition);
-            "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1).
+            Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a negative number,
+            "spectral" those of M itself (both by a dense eigendecomposition if the rank is n / 2 or more); "random" is
+            normally distributed and scaled to M, "uniform" the same from numbers in [0, 1).
         **others
             The rest.
 
@@ -276,7 +277,7 @@ def test_a_class_without_a_section_of_parameters_gets_one():
         "Parameters",
         "----------",
         "alpha : float, default=0.25",
-        "    Tikhonov weight (the paper's lambda).",
+        "    Weight of the Tikhonov penalty on U (the paper's lambda).",
         "",
         "Examples",
     ]
@@ -328,7 +329,7 @@ def superfluous(tol=1e-4):
             "The docstring of undescribed leaves 'M' to symrelu.fit.settings, which does not describe it",
         ),
         (unknown, "The docstring of unknown leaves 'colour' to symrelu.fit.settings"),
-        (superfluous, "The docstring of superfluous describes 'size', which is no parameter"),
+        (superfluous, "The docstring of superfluous describes 'size', which is not a parameter"),
     ],
 )
 def test_what_nobody_describes_is_refused(thing, message):
@@ -451,10 +452,10 @@ def test_a_new_solver_brings_its_options(monkeypatch):
     assert result.exit_code == 0, result.output
     assert received["solver"] == Newton(damping=0.25, memory=2)
     options = {parameter.name: parameter.annotation.__metadata__[0].help for parameter in fit_options()}
-    assert options["damping"] == "(newton only) Part of a step that is taken. By default 0.5."
-    assert options["memory"].startswith("(lbfgs and newton only) How many past steps are kept")
+    assert options["damping"] == "(newton only) Part of a step that is taken. Default: 0.5."
+    assert options["memory"].startswith("(lbfgs and newton only) Number of past steps to keep")
     _, result = run_command("out", "-r", 3, "--solver", "palm", "--damping", 0.25)
-    assert "--damping is no option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
+    assert "--damping is not an option of the solver 'palm'. Leave it out, or pass --solver newton." in str(
         result.exception
     )
 

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, Problem, run, start
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scripted_solver import Scripted, problem_and_start
 
 from symrelu import decompose
 from symrelu.fit.settings import Limits
-from symrelu.fitted.history import Status
-from symrelu.solvers import AAPB, LBFGS
+from symrelu.fit.stopping import PLATEAU_WINDOW, check_stopping, initial_loop_state, next_loop_state
+from symrelu.fitted.history import Record, Status
+from symrelu.solvers import AAPB, LBFGS, State
 
 
 def planted():
@@ -125,3 +129,94 @@ def test_a_factor_that_alpha_shrinks_to_nothing_is_said_to_have_vanished(name, p
         assert solution.relative_error > 0.99
         assert not solution.converged
         assert "Lower alpha" in solution.status.advice
+
+
+# ---------------------------------------------------------------------------------- the tests themselves
+
+
+def state_of(op, U, objective, gradient_norm=1e9, **others):
+    numbers = {"latent_loss": objective, "loss": objective, "latent_norm": 1.0, **others}
+    return State(U=U, objective=objective, gradient_norm=gradient_norm, **numbers)
+
+
+def record_of(iteration=0, error=0.5, seconds=0.0):
+    return Record(iteration, 2 * iteration, seconds, error, 1.0, 1.0, 1.0)
+
+
+def loop_state_of(op, U, objectives, **record):
+    """Return the state of the loop after it went through these objectives."""
+    loop_state = initial_loop_state(state_of(op, U, objectives[0]), record_of(**record))
+    for k, value in enumerate(objectives[1:], 1):
+        loop_state = next_loop_state(
+            loop_state, state_of(op, U, value), record_of(**{"iteration": k, **record})
+        )
+    return loop_state
+
+
+@given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=60))
+def test_a_loop_state_keeps_the_best_state_and_the_last_objectives(objectives):
+    op, U = problem_and_start()
+    loop_state = loop_state_of(op, U, objectives)
+    assert loop_state.state.objective == objectives[-1]
+    assert loop_state.best.objective == min(objectives)
+    assert list(loop_state.recent_objectives) == objectives[-PLATEAU_WINDOW - 1 :]
+    assert loop_state.n_iter == len(objectives) - 1
+    assert loop_state.evaluations == 2 * loop_state.n_iter
+
+
+def test_of_equal_states_the_first_is_the_best():
+    op, U = problem_and_start()
+    first = initial_loop_state(state_of(op, U, 1.0), record_of())
+    assert next_loop_state(first, state_of(op, U, 1.0), record_of(1)).best is first.state
+
+
+OFF = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0, "max_iter": 100}
+VERDICTS = {
+    "nothing": ({}, {}, [1.0] * 30, None),
+    "tolerance": ({"tol": 0.5}, {"error": 0.5}, [1.0], Status.TOLERANCE),
+    "above the tolerance": ({"tol": 0.5}, {"error": 0.5001}, [1.0], None),
+    "plateau": ({"ftol": 1e-3}, {}, [1.0] * 21, Status.PLATEAU),
+    "a plateau that is too short": ({"ftol": 1e-3}, {}, [1.0] * 20, None),
+    "iterations": ({}, {"iteration": 100}, [1.0], Status.MAX_ITER),
+    "one iteration less": ({}, {"iteration": 99}, [1.0], None),
+    "time": ({"max_time": 3.0}, {"seconds": 3.0}, [1.0], Status.MAX_TIME),
+    "a moment before": ({"max_time": 3.0}, {"seconds": 2.9}, [1.0], None),
+    "a test goes before a limit": ({"tol": 0.5}, {"iteration": 100, "error": 0.4}, [1.0], Status.TOLERANCE),
+    "a limit of steps before one of time": (
+        {"max_time": 1.0},
+        {"iteration": 100, "seconds": 9.0},
+        [1.0],
+        Status.MAX_ITER,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(name):
+    limits, record, objectives, status = VERDICTS[name]
+    op, U = problem_and_start()
+    loop_state = loop_state_of(op, U, objectives, **record)
+    now, found = check_stopping(op, Limits(**{**OFF, **limits}), loop_state)
+    assert found is status
+    assert now is loop_state, "no pass was needed"
+
+
+@pytest.mark.parametrize("at_U", [True, False])
+def test_a_gradient_elsewhere_costs_a_pass_and_is_not_asked_for_again_at_once(at_U):
+    op, U = problem_and_start()
+    state = state_of(op, U, 1.0, gradient_norm=0.0, gradient_at_U=at_U)
+    limits = Limits(**{**OFF, "gtol": 1e-12})
+    now, status = check_stopping(op, limits, initial_loop_state(state, record_of()))
+    assert status is (Status.GRADIENT if at_U else None)
+    assert now.evaluations == op.evaluations == (0 if at_U else 1)
+    if not at_U:
+        gradient = op.alpha * U - 2 * op.residual_product(U, U).product * op.signature
+        assert_allclose(now.state.gradient_norm, np.linalg.norm(gradient), rtol=1e-12)
+        asked = [step for step in range(1, 50) if _asks_for_a_pass(op, limits, now, state, step)]
+        assert asked == list(range(PLATEAU_WINDOW, 50))
+
+
+def _asks_for_a_pass(op, limits, now, state, step):
+    before = op.evaluations
+    check_stopping(op, limits, next_loop_state(now, state, record_of(step)))
+    return op.evaluations > before

@@ -149,6 +149,7 @@ def test_the_joined_factor_of_many_restarts():
 def test_two_factors_have_none():
     M, _ = make_relu_gram(30, 3, random_state=0)
     with pytest.raises(
-        AttributeError, match=r"the model TwoFactor \(M ~ max\(0, U V\^T\)\), .* no canonicalize"
+        AttributeError,
+        match=r"The model of this solution is TwoFactor \(M ~ max\(0, U V\^T\)\), .* no canonicalize",
     ):
         three_block_nmd(M, 3, random_state=0, max_iter=3).canonicalize()

@@ -255,7 +255,7 @@ class TestFactor:
         kept = []
         keep = rows._keep
         rows._keep = lambda *row: (keep(*row), kept.append(len(rows._kept)))
-        ours._chain(rows)
+        ours._nearest_neighbour_chain(rows)
         assert max(kept) <= capacity
         assert max(kept) == capacity or max(kept) > 4  # as many as allowed; where all are, more than before
 
@@ -348,7 +348,7 @@ class Circle:
 
 
 def test_the_chain_does_not_run_in_circles():
-    merges = ours._chain(Circle())
+    merges = ours._nearest_neighbour_chain(Circle())
     assert len(merges.low) == 2
     assert 0 not in merges.high
 

@@ -376,7 +376,7 @@ def test_score_without_similarities():
         (np.full((2, 5), np.nan), None, ValueError, "M_new must not contain NaN"),
         (sparse.csr_array((2, 4)), None, ValueError, r"M_new must have shape \(n_new, 5\)"),
         (np.ones((2, 5)), np.ones((2, 4), bool), ValueError, r"mask must have the shape of M_new, \(2, 5\)"),
-        (np.ones((2, 5)), np.ones((2, 5)), TypeError, r"mask must be boolean \(True = unknown\)"),
+        (np.ones((2, 5)), np.ones((2, 5)), TypeError, r"mask must be boolean \(True = unobserved\)"),
         (np.ma.ones((2, 5)), None, TypeError, "M_new must be a plain array, got a masked array"),
     ],
 )
@@ -395,14 +395,15 @@ def test_other_models_have_no_rows(tmp_path):
         symmetric_nmf(np.eye(5) + 1, 2, SymHALS(), max_iter=3, random_state=0),
     ):
         with pytest.raises(
-            AttributeError, match=r"the model Linear \(M ~ X, without a ReLU\), .* no transform"
+            AttributeError,
+            match=r"The model of this solution is Linear \(M ~ X, without a ReLU\), .* no transform",
         ):
             baseline.transform(np.ones((1, 5)))
 
 
 def test_a_solution_of_two_factors_has_no_rows():
     solution = three_block_nmd(np.eye(5) + 1, 2, max_iter=2, random_state=0)
-    with pytest.raises(AttributeError, match=r"the model TwoFactor .* has no transform"):
+    with pytest.raises(AttributeError, match=r"solution is TwoFactor .* has no transform"):
         solution.transform(np.ones((1, 5)))
 
 

@@ -74,7 +74,7 @@ def test_the_model_answers(solution):
 
 def test_what_is_missing_is_said_in_a_sentence(solution):
     linear = with_model(solution, "Linear")
-    message = r"This solution is of the model Linear \(M ~ X, without a ReLU\), which has no transform\.$"
+    message = r"The model of this solution is Linear \(M ~ X, without a ReLU\), which has no transform\.$"
     with pytest.raises(AttributeError, match=message):
         linear.transform(np.ones((1, 30)))
     with pytest.raises(AttributeError, match=r"SymmetricReLU \(M ~ max\(0, X\)\), which has no V\.$"):

@@ -231,11 +231,11 @@ def test_a_mask_is_brought_into_the_order_of_the_matrix(rows, columns, dtype):
 def test_masks_that_do_not_fit_are_refused():
     frame = labelled_frame()
     renamed = mask_frame().rename(index={"a": "x"}, columns={"a": "x"})
-    with pytest.raises(ValueError, match=r"mask must have the names of the matrix, each once; .* in 'a'"):
+    with pytest.raises(ValueError, match=r"mask must have the labels of the matrix, each once; .* in 'a'"):
         decompose(frame, 2, mask=renamed)
-    with pytest.raises(ValueError, match="mask must have the names of the matrix"):
+    with pytest.raises(ValueError, match="mask must have the labels of the matrix"):
         decompose(frame, 2, mask=mask_frame().iloc[:5, :5])
-    with pytest.raises(ValueError, match="rows and columns in different orders, and the matrix has no names"):
+    with pytest.raises(ValueError, match="rows and columns in the same order if the matrix has no labels"):
         decompose(A, 2, mask=mask_frame(columns=SHUFFLED))
     with pytest.raises(TypeError, match="mask must be boolean"):
         decompose(frame, 2, mask=mask_frame(dtype=float))

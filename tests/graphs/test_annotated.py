@@ -83,10 +83,10 @@ def test_frames_are_written_only_where_their_labels_fit():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((A[:-1],), ValueError, "a row for each of the 7 observations, got 6 rows"),
+        ((A[:-1],), ValueError, "one row for each of the 7 observations, got 6 rows"),
         ((A[0],), ValueError, r"embedding must have shape \(n, n_components\), got \(7,\)"),
-        ((A, "X_symrelu", [1, 1]), ValueError, r"a sign for each of the 7 columns .* got shape \(2,\)"),
-        ((A, "X_neighbors"), ValueError, r"uns\['neighbors'\] holds something else, .* another key_added"),
+        ((A, "X_symrelu", [1, 1]), ValueError, r"one sign for each of the 7 columns .* got shape \(2,\)"),
+        ((A, "X_neighbors"), ValueError, r"uns\['neighbors'\] belongs to another tool .* another key_added"),
     ],
 )
 def test_nothing_is_written_if_something_is_wrong(arguments, error, message):

@@ -96,7 +96,7 @@ def test_graphs_without_edges():
         (
             lambda: from_networkx(weighted(1), weight="other"),
             ValueError,
-            "weight='other' is an attribute of no edge; edges have: 'weight'. .* or weight=None",
+            "weight must be an attribute of the edges, got 'other'; they have: 'weight'. .* or weight=None",
         ),
         (lambda: from_networkx(weighted(-1)), ValueError, r"nonnegative: edge \('b', 'c'\) has -1"),
         (lambda: from_networkx(weighted(np.nan)), ValueError, r"finite .* edge \('b', 'c'\) has nan"),
@@ -119,7 +119,7 @@ def test_graphs_without_edges():
         (
             lambda: from_igraph(IgraphGraph(2, [(0, 1)]), weight="cost"),
             ValueError,
-            "weight='cost' is an attribute of no edge; edges have: none",
+            "weight must be an attribute of the edges, got 'cost'; they have: none",
         ),
         (
             lambda: from_igraph(IgraphGraph(2, [(0, 1)], edge_attrs={"weight": [-2]})),

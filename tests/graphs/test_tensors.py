@@ -58,12 +58,14 @@ def test_bad_tensors():
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match="tensor must be a torch tensor, got ndarray"):
         from_torch(A)
-    with pytest.raises(TypeError, match=r"a type that NumPy has, got torch.bfloat16. Pass tensor.float\(\)"):
+    with pytest.raises(
+        TypeError, match=r"a dtype that NumPy supports, got torch.bfloat16. Pass tensor.float\(\)"
+    ):
         from_torch(torch.eye(2, dtype=torch.bfloat16))
     with pytest.raises(TypeError, match=r"dense or sparse, got the layout _mkldnn. Pass tensor.to_dense\(\)"):
         from_torch(torch.eye(2).to_mkldnn())
     hybrid = torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 2), (2, 2), check_invariants=True)
-    with pytest.raises(ValueError, match=r"got shape \(2, 2\) with 1 sparse and 1 dense ones"):
+    with pytest.raises(ValueError, match=r"got shape \(2, 2\) with 1 sparse and 1 dense dimensions"):
         from_torch(hybrid)
-    with pytest.raises(ValueError, match=r"got shape \(2, 2, 2\) with 3 sparse and 0 dense ones"):
+    with pytest.raises(ValueError, match=r"got shape \(2, 2, 2\) with 3 sparse and 0 dense dimensions"):
         from_torch(torch.ones(2, 2, 2).to_sparse())

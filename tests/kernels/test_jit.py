@@ -14,7 +14,7 @@ import pytest
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
 
-from symrelu.kernels import trouble
+from symrelu.kernels import one_time_warnings
 
 FUNCTIONS = """
 from symrelu.kernels.jit import compiled
@@ -33,7 +33,7 @@ def four_times(x):
 def cache(tmp_path, monkeypatch):
     """The folder of the cache, and no warning given so far."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(trouble, "_told", {})
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
     (tmp_path / "functions.py").write_text(FUNCTIONS, encoding="utf-8")
     return tmp_path / "cache"
 

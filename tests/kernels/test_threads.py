@@ -13,13 +13,13 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels import streaming, threads, trouble
+from symrelu.kernels import one_time_warnings, streaming, threads
 from symrelu.kernels.streaming import dense_tiles, stream
 
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch):
-    monkeypatch.setattr(trouble, "_told", {})
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_a_pass_with_fewer_threads_than_asked_has_the_same_bits(granted, monkeyp
     alone = shared_pass()
     monkeypatch.setattr(streaming, "allowed_threads", lambda: 4)
     grant(monkeypatch, granted)
-    with pytest.warns(RuntimeWarning, match=f"Only {1 + granted} of 4 threads could be had") as told:
+    with pytest.warns(RuntimeWarning, match=f"Only {1 + granted} of 4 threads could be started") as told:
         passes = [shared_pass() for _ in range(3)]
     assert len(told) == 1
     for product, sums in passes:
@@ -97,7 +97,7 @@ def test_a_fit_without_threads_is_the_same_fit(granted, monkeypatch):
         alone = decompose(M, 3, random_state=0, max_iter=20)
     monkeypatch.setattr(streaming, "allowed_threads", lambda: 3)
     grant(monkeypatch, granted)
-    with pytest.warns(RuntimeWarning, match="Nothing is lost but time") as told:
+    with pytest.warns(RuntimeWarning, match="Results are not affected, but it takes longer") as told:
         solution = decompose(M, 3, random_state=0, max_iter=20)
     assert len(told) == 1
     assert_array_equal(solution.U, alone.U)

@@ -1,9 +1,11 @@
 """Curves of convergence."""
 
-from numpy.testing import assert_allclose
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.datasets import make_relu_gram
 from symrelu.fit.decompose import decompose
+from symrelu.fitted.history import History, Record
 from symrelu.plots import new_figure, plot_convergence, plot_matrices
 
 
@@ -20,3 +22,28 @@ def test_plots_draw_what_they_are_given():
     assert [ax.get_title() for ax in axes] == ["M", "half"]
     assert image.norm.vmax == M.max()
     figure.canvas.draw()
+
+
+def history(*errors):
+    """A history that makes two evaluations in each step."""
+    return History.from_records([Record(k, 2 * k, 0.0, error, 0, 0, 0) for k, error in enumerate(errors)])
+
+
+def test_the_work_is_counted_in_evaluations():
+    ax = plot_convergence({"fit": history(1.0, 0.5, 0.25)})
+    assert_array_equal(ax.lines[0].get_xydata(), [[0, 1.0], [2, 0.5], [4, 0.25]])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("evaluations", "relative error")
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_several_lines_differ_without_colour_and_have_a_legend(count):
+    ax = plot_convergence({f"fit {k}": history(1.0, 0.1 * (k + 1)) for k in range(count)})
+    styles = [line.get_linestyle() for line in ax.lines]
+    assert len(set(styles)) == min(count, 4)
+    assert (ax.get_legend() is not None) == (count > 1)
+
+
+def test_axes_that_are_given_are_drawn_on():
+    ax = new_figure().add_subplot()
+    assert plot_convergence({"fit": history(1.0, 0.5)}, ax) is ax
+    assert len(ax.lines) == 1

@@ -1,11 +1,17 @@
 """Pictures of matrices: cells are averages of entries."""
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 from symrelu.datasets import make_relu_gram
 from symrelu.fit.decompose import decompose
-from symrelu.plots import binned, binned_gram
+from symrelu.plots import binned, binned_gram, matrices, new_figure, plot_matrices
 
 
 def test_binning_averages_cells():
@@ -15,3 +21,43 @@ def test_binning_averages_cells():
     assert_allclose(binned(M, order, 30), expected)
     solution = decompose(M, 3, init=U)
     assert_allclose(binned_gram(solution, order, 30), expected, atol=1e-10)
+
+
+def means_of_blocks(M, order, bins):
+    """The same by slicing: the rows of a cell follow each other in the order, in counts that differ by one."""
+    edges = -(-np.arange(bins + 1) * len(order) // bins)
+    parts = [order[a:b] for a, b in pairwise(edges)]
+    return np.array([[M[np.ix_(rows, cols)].mean() for cols in parts] for rows in parts])
+
+
+@given(n=st.integers(1, 30), bins=st.integers(1, 30), seed=st.integers(0, 2**32 - 1))
+def test_cells_of_any_number(n, bins, seed):
+    bins = min(n, bins)
+    rng = np.random.default_rng(seed)
+    M = rng.random((n, n)) * (rng.random((n, n)) < 0.5)
+    M, order = M + M.T, rng.permutation(n)
+    expected = means_of_blocks(M, order, bins)
+    assert_allclose(binned(M, order, bins), expected, atol=1e-12)
+    assert_allclose(binned(sparse.csr_array(M), order, bins), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("tile", [1, 7, 30, 384])
+def test_the_gram_matrix_is_binned_in_blocks_of_rows(monkeypatch, tile):
+    monkeypatch.setattr(matrices, "TILE", tile)
+    M, _ = make_relu_gram(30, 3, shift=0.1, random_state=0)
+    solution = decompose(M, 4, n_negative=1, max_iter=5, random_state=0)
+    order = np.random.default_rng(0).permutation(30)
+    X = np.maximum(0, (solution.U * solution.signature) @ solution.U.T)
+    assert_allclose(binned_gram(solution, order, 8), means_of_blocks(X, order, 8), atol=1e-12)
+
+
+def test_zeros_have_no_colour_and_all_pictures_one_scale():
+    figure = new_figure()
+    axes = figure.subplots(1, 2)
+    shown = {"one": np.array([[0.0, 2.0], [2.0, 1.0]]), "other": np.array([[8.0, 0.0], [0.0, 0.5]])}
+    plot_matrices(shown, axes)
+    for ax, matrix in zip(axes, shown.values(), strict=True):
+        (image,) = ax.images
+        assert (image.get_array().mask == (matrix == 0)).all()
+        assert (image.norm.vmin, image.norm.vmax) == (8e-3, 8.0)
+        assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0

@@ -2,16 +2,22 @@
 
 import re
 import warnings
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy import sparse
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from symrelu import LinkPredictor, SymReLU, SymReLUClustering, decompose, select_rank
 from symrelu.problem import Problem
-from symrelu.problem.distances import looks_like_distances
+from symrelu.problem.distances import _obeys_triangles, _sum_over_triples, looks_like_distances
+
+SEEDS = st.integers(0, 2**32 - 1)
 
 
 def points(n, d, seed):
@@ -198,3 +204,46 @@ def test_distances_are_told_once_where_they_are_fitted(given):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             decompose(given, 2, **QUICK)
+
+
+def triples_by_definition(D):
+    """The sum of the module's docstring, triple by triple, the effects of single items by least squares."""
+    n = len(D)
+    i, j = np.triu_indices(n, 1)
+    design = np.zeros((len(i), n))
+    design[np.arange(len(i)), i] = design[np.arange(len(i)), j] = 1.0
+    effects = np.linalg.lstsq(design, D[i, j])[0]
+    R = D - effects[:, None] - effects
+    products = [R[a, b] * R[b, c] * R[c, a] for a, b, c in combinations(range(n), 3)]
+    deviation = np.sqrt(np.mean(R[i, j] ** 2))
+    return sum(products) / (deviation**3 * np.sqrt(len(products)))
+
+
+@given(seed=SEEDS, n=st.integers(5, 12), case=st.sampled_from(["noise", "distances"]))
+def test_the_sum_over_triples_by_definition(seed, n, case):
+    D = symmetric_noise(n, 0, seed) if case == "noise" else distances("euclidean", points(n, 2, seed))
+    known = ~np.eye(n, dtype=bool)
+    assert_allclose(_sum_over_triples(D, known), triples_by_definition(D), rtol=1e-8, atol=1e-8)
+    assert_allclose(_sum_over_triples(-D, known), -triples_by_definition(D), rtol=1e-8, atol=1e-8)
+
+
+@given(seed=SEEDS, n=st.integers(5, 30))
+def test_effects_of_single_items_do_not_matter(seed, n):
+    D, effects = symmetric_noise(n, 0, seed), points(n, 1, seed)[:, 0]
+    known = ~np.eye(n, dtype=bool)
+    shifted = without_diagonal(D + effects[:, None] + effects)
+    assert_allclose(_sum_over_triples(shifted, known), _sum_over_triples(D, known), atol=1e-8)
+
+
+@given(seed=SEEDS, n=st.integers(3, 12), missing=st.sampled_from([0.0, 0.3]), low=st.sampled_from([0.0, 0.4]))
+def test_triangles_one_by_one(seed, n, missing, low):
+    D = symmetric_noise(n, low, seed)
+    known = np.triu(np.random.default_rng(seed).random((n, n)) >= missing, 1)
+    known = known | known.T
+    expected = all(
+        D[i, j] <= (D[i, k] + D[k, j]) * (1 + 1e-6)
+        for i, j, k in permutations(range(n), 3)
+        if known[i, j] and known[i, k] and known[k, j]
+    )
+    assert _obeys_triangles(D, known) == expected
+    assert _obeys_triangles(distances("euclidean", points(n, 2, seed)), known)

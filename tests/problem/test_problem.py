@@ -218,7 +218,7 @@ def test_baselines_take_a_problem_that_is_known_everywhere(function):
     for M in (DENSE, SPARSE, 1e-30 * SPARSE):
         assert_array_equal(fit(Problem.of(M), 2, *extra, random_state=0).U, fit(M, 2, *extra, random_state=0).U)
     for problem in (Problem.of(DENSE, diagonal="ignore"), Problem.of(DENSE, np.eye(40, dtype=bool))):
-        with pytest.raises(ValueError, match=r"M must be known everywhere for this model.*Pass M\.M if"):
+        with pytest.raises(ValueError, match=r"M must be fully observed for this model.*Pass M\.M to"):
             fit(problem, 2, *extra)
 
 
@@ -367,17 +367,17 @@ REFUSED = {
     "a mask beside a problem": (
         lambda: decompose(Problem.of(DENSE), 2, mask=MASK),
         TypeError,
-        r"mask must be None where M is a Problem: it has its own. Pass M.hide\(mask\)",
+        r"mask must be None if M is a Problem, which has its own mask. Pass M.hide\(mask\)",
     ),
     "a mask beside a problem, metrics": (
         lambda: metrics.relative_error(Problem.of(DENSE), np.ones((40, 1)), mask=MASK),
         TypeError,
-        "mask must be None where M is a Problem",
+        "mask must be None if M is a Problem",
     ),
     "another diagonal": (
         lambda: select_rank(Problem.of(DENSE), diagonal="ignore"),
         TypeError,
-        r"diagonal must be left out where M is a Problem.*Make it with Problem.of\(M, diagonal='ignore'\)",
+        r"diagonal must be left out if M is a Problem.*Create it by Problem.of\(M, diagonal='ignore'\)",
     ),
     "no diagonal": (
         lambda: Problem.of(DENSE, diagonal="none"),
@@ -389,16 +389,24 @@ REFUSED = {
         ValueError,
         "backend must be one of",
     ),
-    "nothing": (lambda: Problem.of(DENSE).hide(None), TypeError, "hide takes a boolean matrix, or the items"),
+    "nothing": (
+        lambda: Problem.of(DENSE).hide(None),
+        TypeError,
+        "hide requires a boolean matrix, or the items",
+    ),
     "all": (lambda: Problem.of(DENSE).hide(np.ones((40, 40), bool)), NothingObserved, "hide them all"),
     "one-sided": (lambda: Problem.of(DENSE).hide(np.tri(40, dtype=bool)), ValueError, "mask must be symmetric"),
     "no item": (lambda: Problem.of(DENSE).hide([0], [40]), IndexError, "j must be from 0 to 39"),
     "no number": (lambda: Problem.of(DENSE).hide([0.5], [1]), TypeError, "i must be integers"),
-    "half pairs": (lambda: Problem.of(DENSE).hide([0, 1], [1]), ValueError, "i and j must be of one length"),
+    "half pairs": (
+        lambda: Problem.of(DENSE).hide([0, 1], [1]),
+        ValueError,
+        "i and j must have the same length",
+    ),
     "held out of the unknown": (
         lambda: metrics.held_out_error(Problem.of(DENSE, MASK), np.ones((40, 1)), mask=MASK),
         ValueError,
-        "mask must hide at least one entry of those that M knows, got none",
+        "mask must hide at least one observed entry, got none",
     ),
 }
 
@@ -442,7 +450,7 @@ def test_memory_is_asked_for_before_a_sparse_matrix_becomes_dense(monkeypatch):
 @pytest.mark.parametrize("arguments", [(DENSE,), (SPARSE, None, "ignore"), ([[1.0]],)])
 def test_a_problem_is_made_by_of_alone(arguments):
     with pytest.raises(
-        TypeError, match=r"A Problem is made by Problem.of\(M, mask, diagonal\), which checks M"
+        TypeError, match=r"A Problem is created by Problem.of\(M, mask, diagonal\), which checks M"
     ):
         Problem(*arguments)
 

@@ -1,4 +1,4 @@
-"""What others do with the same matrix, for comparison."""
+"""Other decompositions of the same matrix, for comparison."""
 
 from symrelu.baselines.coupled import symmetric_nmf
 from symrelu.baselines.eigenpairs import truncated_eigen

@@ -1,9 +1,9 @@
-"""What SymHALS and SymANLS share: symmetric NMF with two factors that a penalty holds together.
+"""The common part of SymHALS and SymANLS: symmetric NMF with two factors, coupled by a penalty.
 
     minimise over U, V >= 0:   1/2 ||M - U V^T||^2 + coupling/2 ||U - V||^2
 
-Both update U for fixed V and then V for fixed U, by a nonnegative least-squares problem in each row. They
-differ only in how well they solve it. The paper scores them on U U^T.
+Both update U for fixed V and then V for fixed U, which is a nonnegative least-squares problem in each row. They
+differ only in how accurately they solve it. The paper evaluates them by U U^T.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from symrelu.validation import (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoupledState(State):
-    """State between two sweeps: both factors, and the product that the next sweep needs."""
+    """State between sweeps: both factors, and the product that the next sweep needs."""
 
     V: Factor
     product: Factor  # M V
@@ -42,7 +42,7 @@ class CoupledState(State):
 
 @dataclass(frozen=True)
 class CoupledSolver(ABC):
-    """A sweep over U and V; subclasses say how the least-squares problem is solved.
+    """Alternating updates of U and V; subclasses define how the least-squares problem is solved.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class CoupledSolver(ABC):
 
     @abstractmethod
     def _update(self, gram: Any, target: Any, factor: Any) -> Any:
-        """Lower 1/2 <X gram, X> - <target, X> over X >= 0, from X = factor."""
+        """Decrease 1/2 <X gram, X> - <target, X> over X >= 0, starting from X = factor."""
 
     def init(self, op: Operator, U0: Any) -> CoupledState:
         """Start from U = V = U0."""
@@ -88,12 +88,16 @@ class CoupledSolver(ABC):
         assert isinstance(op, LinearModelOperator)
         distance = float(np.sum(np.square(U - V), dtype=np.float64))
         fit = half_square_distance(op.norm, product, U, U.T @ U, V.T @ V)
+        # The reported loss is that of U U^T; the coupled objective belongs to U V^T.
         loss = op.loss_from_product(U, product_with_U)
-        slopes = (self._slope(U, V, product), self._slope(V, U, product_with_U))
+        norms = (
+            self._projected_gradient_norm(U, V, product),
+            self._projected_gradient_norm(V, U, product_with_U),
+        )
         return CoupledState(
             U=U,
             objective=fit + self.coupling / 2 * distance,
-            gradient_norm=math.hypot(*slopes),
+            gradient_norm=math.hypot(*norms),
             latent_loss=loss,
             loss=loss,
             latent_norm=op.norm,
@@ -101,10 +105,11 @@ class CoupledSolver(ABC):
             product=product,
         )
 
-    def _slope(self, free: Any, fixed: Any, product: Any) -> float:
+    def _projected_gradient_norm(self, free: Any, fixed: Any, product: Any) -> float:
         """Return the norm of the projected gradient with respect to ``free``."""
         gram, target = self._normal_equations(fixed, product)
         gradient = free @ gram - target
+        # At the bound, only a negative derivative points to a decrease.
         return float(np.linalg.norm(np.where(free > 0, gradient, np.minimum(gradient, 0))))
 
 
@@ -132,17 +137,17 @@ def symmetric_nmf(
     solver : CoupledSolver
         ``SymHALS()`` or ``SymANLS()``.
     init : array-like of shape (n, rank), optional
-        Nonnegative start of both factors; uniform random numbers by default.
+        Nonnegative starting point of both factors; by default uniform random numbers.
     gtol : setting
-        The gradient is the projected one of the coupled objective, and alpha is 0.
+        The gradient is the projected gradient of the coupled objective, and alpha is 0.
     max_iter : setting
-        A step is a sweep over both factors.
+        A step updates both factors.
 
     Returns
     -------
     solution : Solution
-        ``relative_error`` is ||M - U U^T|| / ||M||; ``objective`` is the coupled one. An evaluation is a
-        product with M.
+        ``relative_error`` is ||M - U U^T|| / ||M||; ``objective`` is the coupled objective. An evaluation is
+        a product with M.
 
     Examples
     --------
@@ -161,12 +166,13 @@ def symmetric_nmf(
     rank = check_rank(rank, problem.n)
     U0 = _start(problem, rank, init, random_state)
     k = problem.exponent
-    in_these_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
+    # M is divided by 4^k and the factors by 2^k, so the penalty has to be scaled too.
+    in_scaled_units = replace(solver, coupling=math.ldexp(solver.coupling, -2 * k))
     with single_threaded_blas():
         op = LinearModelOperator(problem.scaled, np.ones(rank))
         history = HistoryKeeper()
         observers = [history, *callers(callback)]
-        outcome = run(op, in_these_units, np.ldexp(U0, -k), limits, observers=observers, exponent=k)
+        outcome = run(op, in_scaled_units, np.ldexp(U0, -k), limits, observers=observers, exponent=k)
     model = Linear(outcome.U, outcome.signature)
     return Solution.of(outcome, model, history=history.history(), solver=repr(solver))
 
@@ -174,7 +180,7 @@ def symmetric_nmf(
 def _start(problem: Problem, rank: int, init: Any | None, random_state: Any) -> np.ndarray:
     n, dtype = problem.n, problem.dtype
     if init is None:
-        # rand(n, rank), as published; times a power of two where M is not of order one
+        # rand(n, rank), as published; times a power of two if M is not of order one.
         U0 = np.asarray(random_generator(random_state).random((n, rank)), dtype=dtype)
         return np.ldexp(U0, problem.exponent)
     U0 = check_start(init, n, rank, dtype)

@@ -1,4 +1,4 @@
-"""The model without the ReLU, M ~ X: what the baselines fit, and are judged by."""
+"""The model without the ReLU, M ~ X, which the baselines fit and are evaluated by."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from symrelu.validation import stored
 
 
 class LinearModelOperator(HostOperator):
-    """M ~ X = (U * signature) U^T, so that the residual is M - X everywhere.
+    """The model M ~ X = (U * signature) U^T, with the residual M - X everywhere.
 
-    A product with M is the pass here, and is counted: it costs the entries of M, not all pairs.
+    An evaluation is a product with M. It costs as much as M has entries, not all pairs.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class LinearModelOperator(HostOperator):
         return Evaluation(product, latent_loss=loss, loss=loss, latent_norm_squared=self.norm**2)
 
     def loss_from_product(self, U: np.ndarray, product: np.ndarray) -> float:
-        """Return 1/2 ||M - X||^2 from M U. The expansion cancels, but these fits are never exact."""
+        """Return 1/2 ||M - X||^2 from M U."""
+        # The expansion of the square cancels near an exact fit, which these models do not reach.
         A = self.signed(U)
         return half_square_distance(self.norm, product, A, A.T @ A, U.T @ U)
 
@@ -48,4 +49,5 @@ def half_square_distance(
     """Return 1/2 ||M - A B^T||^2 from ||M||, M B, A, A^T A and B^T B."""
     inner = float(np.sum(product * A, dtype=np.float64))
     square = float(np.sum(left_gram * right_gram, dtype=np.float64))
+    # Near an exact fit, rounding errors can make the expansion slightly negative.
     return max(0.0, norm**2 - 2 * inner + square) / 2

@@ -1,4 +1,4 @@
-"""SymANLS: each least-squares problem solved exactly, by block principal pivoting."""
+"""SymANLS: symmetric NMF that solves each least-squares problem exactly, by block principal pivoting."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from symrelu.baselines.coupled import CoupledSolver
 
-# After so many exchanges without progress a row falls back to exchanging one variable at a time, which
+# After this many exchanges without progress, a row switches to exchanging one variable at a time, which
 # cannot cycle (Kim and Park, 2011).
 _PATIENCE = 3
-_BATCH_BYTES = 4e6  # of systems solved at once; few, so that the rows of a batch are alike
+_BATCH_BYTES = 4e6  # size of the systems solved at once; small, so that little padding is needed
 
 
 @dataclass(frozen=True)
 class SymANLS(CoupledSolver):
-    """Minimise the coupled objective over one factor at a time, exactly.
+    """Symmetric NMF that minimises the coupled objective over one factor at a time, exactly.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class SymANLS(CoupledSolver):
 def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray) -> np.ndarray:
     """Return X >= 0 that minimises 1/2 <X gram, X> - <target, X>, by block principal pivoting.
 
-    All rows pivot at once: each has its own set of passive (free) variables, its slopes must be
-    nonnegative where it is not passive, and the rows that violate this exchange their violators.
+    All rows pivot at once. Each has its own set of passive (free) variables; these must be nonnegative, and the
+    slopes of the others too. Rows that violate this exchange the violating variables between the two sets.
 
     Parameters
     ----------
@@ -51,20 +51,20 @@ def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray)
         Symmetric positive definite.
     target : ndarray of shape (n, rank)
     passive : ndarray of bool of shape (n, rank)
-        Variables to start with as free ones.
+        The initial sets of free variables.
 
     Returns
     -------
     X : ndarray of shape (n, rank)
     """
     n, rank = target.shape
-    # A violation within rounding is none: exchanging it back and forth would never end.
+    # Violations within rounding errors are ignored: exchanging them back and forth would never end.
     slack = 10 * np.finfo(target.dtype).eps * (np.abs(gram).max() + np.abs(target).max(axis=1, keepdims=True))
     passive = passive.copy()
     X, slope = _solve_passive(gram, target, passive)
     fewest = np.full(n, rank + 1)
     patience = np.full(n, _PATIENCE)
-    for _ in range(_largest_number_of_exchanges(rank)):
+    for _ in range(_max_exchanges(rank)):
         wrong = (passive & (-slack > X)) | (~passive & (slope < -slack))
         count = wrong.sum(axis=1)
         rows = np.flatnonzero(count)
@@ -74,6 +74,7 @@ def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray)
         fewest[rows[better]] = count[rows[better]]
         patience[rows[better]] = _PATIENCE
         patience[rows[~better]] -= 1
+        # Exchanging only the violating variable of largest index guarantees termination.
         single = rows[patience[rows] < 0]
         last = rank - 1 - np.argmax(wrong[single, ::-1], axis=1)
         wrong[single] = False
@@ -83,21 +84,21 @@ def nonnegative_solve(gram: np.ndarray, target: np.ndarray, passive: np.ndarray)
     return np.maximum(X, 0)
 
 
-def _largest_number_of_exchanges(rank: int) -> int:
+def _max_exchanges(rank: int) -> int:
     return 50 + 10 * rank
 
 
 def _solve_passive(gram: np.ndarray, target: np.ndarray, passive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Solve each row for its passive variables, the others zero; return X and the slope of the objective."""
+    """Solve each row for its passive variables, with the others zero; return X and the slopes."""
     X = np.zeros_like(target)
     count = passive.sum(axis=1)
-    # Rows with about as many passive variables share a batch, whose systems are as large as its largest one.
+    # Rows with a similar number of passive variables share a batch, padded to the largest of its systems.
     remaining = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
     while remaining.size:
         k = int(count[remaining[0]])
         rows, remaining = np.split(remaining, [max(1, int(_BATCH_BYTES / (k * k * target.itemsize)))])
         variables = np.argsort(~passive[rows], axis=1, kind="stable")[:, :k]  # the passive ones first
-        # A row with fewer is filled up by variables that are held at zero, with rows of the identity.
+        # A row with fewer is padded by variables that rows of the identity hold at zero.
         free = np.take_along_axis(passive[rows], variables, axis=1)
         systems = np.where(
             free[:, :, None] & free[:, None, :],

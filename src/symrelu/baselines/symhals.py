@@ -1,4 +1,4 @@
-"""SymHALS: one cyclic sweep over the columns (hierarchical alternating least squares)."""
+"""SymHALS: symmetric NMF by one cyclic sweep over the columns (hierarchical alternating least squares)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from symrelu.baselines.coupled import CoupledSolver
 
 @dataclass(frozen=True)
 class SymHALS(CoupledSolver):
-    """Lower the coupled objective column by column, each column exactly.
+    """Symmetric NMF that minimises the coupled objective over one column at a time.
 
     Parameters
     ----------
@@ -28,5 +28,6 @@ class SymHALS(CoupledSolver):
     def _update(self, gram: Any, target: Any, factor: Any) -> Any:
         X = factor.copy()
         for k in range(X.shape[1]):
+            # A Newton step, exact since the objective is quadratic. gram[k, k] >= coupling > 0.
             X[:, k] = np.maximum(0, X[:, k] + (target[:, k] - X @ gram[:, k]) / gram[k, k])
         return X

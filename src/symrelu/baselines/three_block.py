@@ -1,9 +1,9 @@
-"""3B-NMD: the ReLU model with two factors of its own, M ~ max(0, U V^T), by three blocks in turn.
+"""3B-NMD: the ReLU model with two independent factors, M ~ max(0, U V^T), by three alternating blocks.
 
     minimise over Z, U, V:   1/2 ||Z - U V^T||^2   with max(0, Z) = M
 
-The latent matrix Z, U and V are each minimised exactly for fixed others. Z and the product U V^T are
-extrapolated. Nothing asks for symmetry, even where M is symmetric.
+The objective is minimised exactly over Z, U and V in turn, with the other two fixed. Z and the product U V^T
+are extrapolated. The result is not symmetric in general, even if M is.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from symrelu.problem import Problem, complete
 from symrelu.solvers.base import State, check_range, square_norm
 from symrelu.validation import as_array, check_callback, check_memory, check_start
 
-# M, two matrices in each of the states that the loop knows (old, new and best), and those of a pass
+# M, two matrices in each of the states that the loop holds (old, new and best), and those of a pass.
 _MATRICES_HELD = 10
 
 
 class TwoFactorOperator(HostOperator):
-    """M ~ max(0, U V^T) for a dense M. Only :class:`ThreeBlock` fits it.
+    """The model M ~ max(0, U V^T) for a dense M, which only :class:`ThreeBlock` can fit.
 
-    The loop knows one factor: it is [U; V], of shape (2n, rank).
+    The loop handles a single factor, so both are stacked: [U; V], of shape (2n, rank).
 
     Parameters
     ----------
@@ -51,15 +51,16 @@ class TwoFactorOperator(HostOperator):
         return self.M @ V
 
     def latent(self, P: np.ndarray) -> np.ndarray:
-        """Return the nearest W to P with max(0, W) = M: M on its support, min(0, P) off it."""
+        """Return the W nearest to P with max(0, W) = M: M on its support, min(0, P) elsewhere."""
         return np.where(self.M > 0, self.M, np.minimum(P, 0))
 
     def evaluate(self, U: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, Evaluation]:
-        """Return P = U V^T, and what a pass gives there; its product is [R V; R^T U] with R = W - P."""
+        """Return P = U V^T and the results of a pass, whose product is [R V; R^T U] with R = W - P."""
         self.evaluations += 1
         P = U @ V.T
         W = self.latent(P)
         latent_norm_squared = square_norm(self, W)
+        # W is no longer needed, so its memory is reused.
         R = np.subtract(W, P, out=W)
         evaluation = Evaluation(
             np.concatenate([R @ V, R.T @ U]),
@@ -71,12 +72,12 @@ class TwoFactorOperator(HostOperator):
         return P, evaluation
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        raise TypeError("This operator is of a model with two factors: only ThreeBlock fits it.")
+        raise TypeError("This operator belongs to a model with two factors, which only ThreeBlock can fit.")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ThreeBlockState(State):
-    """State between two steps: [U; V], and the two n x n matrices that sum up the way so far."""
+    """State between steps: [U; V], and the two extrapolated n x n matrices."""
 
     Z: Any  # extrapolated latent matrix
     T: Any  # extrapolated product
@@ -84,13 +85,13 @@ class ThreeBlockState(State):
 
 @dataclass(frozen=True)
 class ThreeBlock:
-    """Minimise over the latent matrix, U and V in turn, with extrapolation.
+    """Alternating minimisation over the latent matrix, U and V, with extrapolation.
 
     Parameters
     ----------
     momentum : float, default=0.7
-        Weight in [0, 1] of the extrapolation. With 0 the latent loss never rises; near 1 the method need not
-        converge.
+        Weight in [0, 1] of the extrapolation. With 0 the latent loss never increases; near 1 the method may
+        not converge.
     """
 
     State = ThreeBlockState
@@ -111,14 +112,15 @@ class ThreeBlock:
     def step(self, op: Operator, state: ThreeBlockState) -> ThreeBlockState:
         """Update Z, then U, then V."""
         assert isinstance(op, TwoFactorOperator)
-        # Both extrapolations start from what was extrapolated before, not from the last minimisers.
+        # Both extrapolations start from the previous extrapolated matrices, not from the last minimisers.
         Z = self._extrapolated(op.latent(state.T), state.Z)
         U, V = fit_in_turn(Z, np.split(state.U, 2)[1])
         P, evaluation = op.evaluate(U, V)
         return self._state(np.concatenate([U, V]), evaluation, Z=Z, T=self._extrapolated(P, state.T))
 
     def _extrapolated(self, new: Any, old: Any) -> Any:
-        """Return new + momentum (new - old), in the memory of ``new``."""
+        """Return new + momentum (new - old), computed in place in ``new`` to save an n x n matrix."""
+        # Both callers pass an array that nobody else uses.
         change = new - old
         change *= self.momentum
         new += change
@@ -138,11 +140,12 @@ class ThreeBlock:
 
 
 def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise ||Z - U V^T|| over U for the given V, then over V; return both in a basis of our choice.
+    """Minimise ||Z - U V^T|| over U for the given V, then over V; return both in a convenient basis.
 
-    The method uses no more of a factor than the space its columns span, and the product. So no system with
-    V^T V has to be solved, which may be singular: with orthonormal columns Q that span V, the first minimiser
-    spans Z Q. The columns of the U that is returned are orthogonal and of one length, and ||U|| = ||V||.
+    The method depends on a factor only through the space spanned by its columns, and on the product. So no
+    system with the matrix V^T V, which may be singular, has to be solved: if the orthonormal columns of Q span
+    V, the first minimiser spans Z Q. The columns of the returned U are orthogonal and of equal norm, and
+    ||U|| = ||V||.
 
     Parameters
     ----------
@@ -156,6 +159,7 @@ def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Q = np.linalg.qr(V).Q
     Q = np.linalg.qr(Z @ Q).Q
     V = Z.T @ Q
+    # Balances the norms of U and V; V is zero if Z is.
     length = math.sqrt(np.linalg.norm(V) / math.sqrt(V.shape[1])) or 1.0
     return Q * length, V / length
 
@@ -175,24 +179,24 @@ def three_block_nmd(
     random_state: Any = Start.random_state,
     callback: Callback | None = Run.callback,
 ) -> Solution:
-    """Fit M ~ max(0, U V^T) by 3B-NMD, with twice as many unknowns as the symmetric model.
+    """Fit M ~ max(0, U V^T) by 3B-NMD, with twice as many parameters as the symmetric model.
 
-    The extrapolated matrices are sums over all iterations. They have no low rank, so that about ten dense
-    n x n matrices are held, whatever M is.
+    The extrapolated matrices are sums over all iterations and have no low rank, so about ten dense n x n
+    matrices are held, even for a sparse M.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
         Nonnegative and symmetric. Sparse input becomes n x n.
     rank : setting
-        V has as many.
+        V has the same number of columns.
     momentum : float, default=0.7
-        Weight in [0, 1] of the extrapolation. With 0 the latent loss never rises; near 1 the method need not
-        converge.
+        Weight in [0, 1] of the extrapolation. With 0 the latent loss never increases; near 1 the method may
+        not converge.
     init : pair of array-likes of shape (n, rank), optional
-        Starting factors (U, V); normal random numbers by default, scaled to M by least squares.
+        Starting factors (U, V); by default normal random numbers, scaled to M by least squares.
     gtol : setting
-        The gradient is that by U and V, ||U|| the norm of both, and alpha is 0.
+        The gradient is with respect to U and V, ||U|| is the norm of [U; V], and alpha is 0.
     callback : setting
         Its ``U`` is [U; V], of shape (2n, rank).
 
@@ -222,7 +226,7 @@ def three_block_nmd(
     problem = complete(M)
     rank = check_rank(rank, problem.n)
     factors = None if init is None else _check_pair(init, problem.n, rank, problem.dtype)
-    _check_room(problem)
+    _check_memory(problem)
     k = problem.exponent
     with single_threaded_blas():
         op = TwoFactorOperator(as_array(problem.scaled), rank)
@@ -238,26 +242,30 @@ def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarra
     try:
         U0, V0 = init
     except (TypeError, ValueError):
-        raise ValueError(f"init must be a pair (U, V) of arrays of shape (n, rank) = {(n, rank)}.") from None
+        raise ValueError(
+            f"init must be a pair (U, V) of arrays of shape (n, rank) = {(n, rank)}, got {type(init).__name__}."
+        ) from None
     return np.concatenate([check_start(factor, n, rank, dtype) for factor in (U0, V0)])
 
 
-def _check_room(problem: Problem) -> None:
+def _check_memory(problem: Problem) -> None:
     n, dtype = problem.n, problem.dtype
     try:
+        # Caught below, because its advice to pass a sparse matrix would not help here.
         check_memory((_MATRICES_HELD * n, n), dtype, "M")
     except MemoryError:
         raise MemoryError(
             f"3B-NMD holds about {_MATRICES_HELD} dense {n} x {n} matrices, "
             f"{_MATRICES_HELD * n * n * dtype.itemsize / 1e9:.1f} GB, more than is available. "
-            "symrelu.decompose holds none of them."
+            "Use symrelu.decompose, which holds none of them."
         ) from None
 
 
 def _random_start(op: TwoFactorOperator, random_state: Any) -> np.ndarray:
-    """Return normal random [U; V], multiplied such that U V^T comes nearest to M."""
+    """Return random normal [U; V], scaled such that U V^T is as close to M as possible."""
     side_by_side = start(op.with_signature(np.ones(2 * op.rank)), "random", random_state)
     U, V = np.split(side_by_side, 2, axis=1)
     inner = float(np.sum(op.matmul(V) * U, dtype=np.float64))
     square = float(np.sum((U.T @ U) * (V.T @ V), dtype=np.float64))
+    # The least-squares factor may be negative; its sign goes to V.
     return np.concatenate([U, math.copysign(1.0, inner) * V]) * math.sqrt(abs(inner) / square)

@@ -1,4 +1,4 @@
-"""``symrelu``: the command line, a thin face of the library. Each command has a file of its own."""
+"""The command line ``symrelu``, a thin layer over the library. Each command has its own module."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ app.add_typer(reproduce.app, name="reproduce")
 
 
 def main() -> None:
-    """Run the command line; errors of the user end it with a sentence, not a traceback."""
+    """Run the command line; a user's error ends it with a message instead of a traceback."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a letter that the terminal does not know must not end a run
+        if hasattr(stream, "reconfigure"):  # an unencodable character must not end a run
             stream.reconfigure(errors="replace")
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = show_warning  # type: ignore[assignment]  # of which it needs no more
+            # show_warning ignores all arguments but the first, hence the different type.
+            warnings.showwarning = show_warning  # type: ignore[assignment]
             app()
     except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
         print_error(error)

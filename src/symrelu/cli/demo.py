@@ -1,4 +1,4 @@
-"""``symrelu demo``: the digits graph, fitted, compared and drawn."""
+"""``symrelu demo``: fit the digits graph, compare models and draw a figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from symrelu import metrics
 from symrelu.baselines import truncated_eigen
-from symrelu.cli.screen import check_plots, console, fit_progress, sentence
+from symrelu.cli.screen import check_plots, console, fit_progress, message_text
 from symrelu.datasets import load_digits_graph
 from symrelu.files import check_output
 from symrelu.fit.decompose import decompose
@@ -27,7 +27,7 @@ ITERATIONS = 100
 HELD_OUT = 0.1
 BINS = 150
 
-# Name -> whether the diagonal is data, and the model.
+# Name -> how the diagonal is treated, and the settings of the model.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "max(0, U Uᵀ), the paper's model": ("fit", {}),
     "one negative column, no diagonal": ("ignore", {"n_negative": 1}),
@@ -36,7 +36,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 class Row(NamedTuple):
-    """One line of the comparison."""
+    """One row of the comparison."""
 
     name: str
     relative_error: float
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 
 class Demo(NamedTuple):
-    """What the demo fitted."""
+    """The result of the demo."""
 
     M: Any
     labels: np.ndarray
@@ -53,9 +53,9 @@ class Demo(NamedTuple):
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the picture goes.")] = Path("demo.png"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the figure.")] = Path("demo.png"),
 ) -> None:
-    """Fit the graph of scikit-learn's digits, compare with eigenvectors, draw a picture."""
+    """Fit the graph of scikit-learn's digits, compare with an eigendecomposition, and draw a figure."""
     check_output(output)
     check_plots()
     console.print(
@@ -67,38 +67,39 @@ def demo(
     table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}")
     table.add_column("model of M")
     table.add_column("relative error", justify="right")
-    table.add_column("of the pairs held out", justify="right")
+    table.add_column("error on held-out pairs", justify="right")
     for row in result.rows:
         table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
     console.print(table)
     ratio = metrics.parameters_per_pair(result.M, RANK)
     console.print(
-        f"U holds {ratio:.1f} numbers for each positive pair, so a close fit alone proves little: "
-        "the last column is the error on a tenth of the pairs, hidden from a second fit (zeros to the "
-        "eigendecomposition, which knows no unknown entries). All are judged by max(0, X). The negative column "
-        "lets the fit go through every pair, which is interpolation; shrunk by alpha it predicts better."
+        f"U has {ratio:.1f} parameters for each positive pair, so a close fit alone proves little. The last "
+        "column is the error on a tenth of the pairs, held out from a second fit (the eigendecomposition does "
+        "not support unobserved entries and sees them as zeros). All errors are those of max(0, X). With the "
+        "negative column the fit interpolates every pair; with the penalty alpha it predicts better."
     )
     draw_demo(result, output)
-    console.print(sentence("Picture:", str(output)))
+    console.print(message_text("Figure:", str(output)))
 
 
 def fits() -> int:
-    """Return how many fits :func:`run_demo` makes."""
-    return 2 * len(MODELS)
+    """Return the number of fits that :func:`run_demo` makes."""
+    return 2 * len(MODELS)  # the eigendecomposition has no callback
 
 
 def run_demo(callback: Callback | None = None) -> Demo:
-    """Fit the digits graph by three models and compare them with the eigendecomposition.
+    """Fit three models to the digits graph and compare them with the eigendecomposition.
 
-    Each is fitted twice: to all pairs, and without a tenth of the pairs, which then judge it. All are
-    judged by max(0, X). The eigendecomposition knows no unknown entries: hidden pairs are zeros to it.
+    Each is fitted twice: to all pairs, and with a tenth of the pairs held out, on which it is scored. The error
+    is always that of max(0, X). The eigendecomposition does not support unobserved entries: it sees held-out
+    pairs as zeros.
     """
     M, labels = load_digits_graph()
     mask = metrics.random_mask(M.shape[0], HELD_OUT, random_state=0)
     problems = {diagonal: Problem.of(M, diagonal=diagonal) for diagonal in ("fit", "ignore")}
     whole = problems["fit"]
     eigen = truncated_eigen(whole, RANK)
-    # It takes no unknown entries: in .M the hidden pairs are zeros.
+    # The eigendecomposition does not support unobserved entries; problem.M has zeros in their place.
     _, held_out = fit_without(whole, mask, lambda problem: truncated_eigen(problem.M, RANK))
     error = metrics.relative_error(whole, eigen.U, eigen.signature)
     rows = [Row("truncated eigendecomposition", error, held_out)]
@@ -117,7 +118,7 @@ def _fit(model: dict[str, Any], callback: Callback | None, problem: Problem) -> 
 
 
 def draw_demo(demo: Demo, path: Path) -> None:
-    """Draw M, the fits and the error curves; nodes are sorted by digit."""
+    """Draw M, the fitted models and the convergence curves, with the nodes sorted by digit."""
     order = np.argsort(demo.labels, kind="stable")
     matrices = {"M: graph of 1797 digits": binned(demo.M, order, BINS)}
     for name, solution in demo.solutions.items():

@@ -1,4 +1,4 @@
-"""``symrelu fit``."""
+"""``symrelu fit``: decompose the matrix in a file and save the Solution."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from symrelu.fit.holdout import fit_without
 def fit(
     file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
-    plot: Annotated[Path | None, typer.Option(help="PNG file for the convergence curve.")] = None,
-    mask: Annotated[Path | None, typer.Option(help="Boolean matrix file: true = unknown.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
+    mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(help="Fit once more with this part of the pairs hidden, and judge it by them."),
+        typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
     ] = None,
     **options: Any,
 ) -> None:
-    """Decompose the matrix in FILE and write the Solution. Ctrl-C keeps the best factor so far."""
+    """Decompose the matrix in FILE and save the Solution. Ctrl-C saves the best factor so far."""
     _check_paths(file, mask, output, plot, options["checkpoint"])
     settings = chosen_settings(options)
+    # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     unknown = None if mask is None else _as_mask(read_matrix(mask))
     problem = Problem.of(read_matrix(file), unknown, settings["diagonal"])
@@ -45,41 +46,44 @@ def fit(
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
-    solution.save(output)
+    solution.save(output)  # before anything else can fail or be interrupted
     if plot is not None:
         _draw_convergence(solution, file.name, plot)
-    interrupted, judgement = solution.status is Status.INTERRUPTED, _NOT_JUDGED
+    interrupted, held_out_error = solution.status is Status.INTERRUPTED, _NOT_MEASURED
     if hidden is not None and not interrupted:
-        with fit_progress(f"{file.name}, pairs hidden", max_iter) as callback:
-            judgement, interrupted = _judge(problem, hidden, settings, callback)
+        with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
+            held_out_error, interrupted = _measure_held_out(problem, hidden, settings, callback)
     numbers_per_pair = problem.parameters_per_pair(solution.rank)
-    console.print(_summary(solution, numbers_per_pair, judgement, output, plot))
+    console.print(_summary(solution, numbers_per_pair, held_out_error, output, plot))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
 
 
-_NOT_JUDGED = "not measured: add --held-out 0.1 before you trust a close fit"
+_NOT_MEASURED = "not measured: add --held-out 0.1 before you trust a close fit"
 
 
 def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
-    """Return pairs to hide, none of them unknown anyway; raise before any work if there are none."""
+    """Return the pairs to hold out, all of them observed; raise before any work if there are none."""
     hidden = metrics.random_mask(problem.n, fraction, random_state=seed)
     if problem.mask is not None:
         hidden = sparse.csr_array(hidden > sparse.csr_array(problem.mask))
     if hidden.nnz == 0:
         raise ValueError(
-            f"--held-out must hide at least one pair, but {fraction:g} of {problem.n} items hides none."
+            f"--held-out must hide at least one pair, but {fraction:g} of {problem.n} items hides none. "
+            "Pass a larger fraction."
         )
     return hidden
 
 
-def _judge(problem: Problem, hidden: Any, settings: dict[str, Any], callback: Any) -> tuple[str, bool]:
-    """Fit without the hidden pairs; return what the fit makes of them, and whether it was interrupted."""
+def _measure_held_out(
+    problem: Problem, hidden: Any, settings: dict[str, Any], callback: Any
+) -> tuple[str, bool]:
+    """Fit without the held-out pairs; return a text on the error there, and whether it was interrupted."""
     try:
-        judged, error = fit_without(problem, hidden, partial(decompose, **settings, callback=callback))
+        solution, error = fit_without(problem, hidden, partial(decompose, **settings, callback=callback))
     except KeyboardInterrupt:
         return "not measured: interrupted", True
-    if judged.status is Status.INTERRUPTED:
+    if solution.status is Status.INTERRUPTED:
         return "not measured: interrupted", True
     return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
 
@@ -87,7 +91,7 @@ def _judge(problem: Problem, hidden: Any, settings: dict[str, Any], callback: An
 def _check_paths(
     file: Path, mask: Path | None, output: Path, plot: Path | None, checkpoint: Path | None
 ) -> None:
-    """Raise before any work if an output cannot be written, or would replace another file of the command."""
+    """Raise before any work if an output cannot be written or would overwrite another file of the command."""
     check_output(output)
     if plot is not None:
         check_output(plot)
@@ -102,7 +106,7 @@ def _check_paths(
 
 
 def _as_mask(matrix: Any) -> Any:
-    """Return a mask that was stored as 0 and 1 (MatrixMarket has no booleans) as booleans."""
+    """Convert a mask that was stored as 0 and 1 to booleans, which MatrixMarket does not have."""
     values = getattr(matrix, "data", matrix) if not isinstance(matrix, np.ndarray) else matrix
     return matrix.astype(bool) if np.isin(values, (0, 1)).all() else matrix
 
@@ -113,14 +117,14 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
     figure = new_figure(figsize=(6.4, 4.2))
     ax = plot_convergence({name: solution.history}, figure.add_subplot())
     title = printable(f"{name}, rank {solution.rank}: {solution.solver}")
-    ax.set_title(title, fontsize=10, parse_math=False)  # $ is a letter in a name
+    ax.set_title(title, fontsize=10, parse_math=False)  # a $ in a file name is not mathematics
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a letter that the font has not is a box
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the font draws a box instead
         save_figure(figure, path)
 
 
 def _summary(
-    solution: Solution, numbers_per_pair: float, judgement: str, output: Path, plot: Path | None
+    solution: Solution, numbers_per_pair: float, held_out_error: str, output: Path, plot: Path | None
 ) -> Table:
     table = Table(show_header=False, box=None)
     table.add_column()
@@ -128,16 +132,17 @@ def _summary(
     n_negative = solution.n_negative
     negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
     table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}")
-    table.add_row("numbers per pair", f"{numbers_per_pair:.3g}")
+    table.add_row("parameters per pair", f"{numbers_per_pair:.3g}")
     table.add_row("relative error", f"{solution.relative_error:.6g}")
     table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
-    if n_negative or judgement != _NOT_JUDGED:
-        table.add_row("error on hidden pairs", judgement)
+    # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
+    if n_negative or held_out_error != _NOT_MEASURED:
+        table.add_row("error on held-out pairs", held_out_error)
     table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
     table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
     table.add_row("stopped because", solution.status.value)
-    table.add_row("what to do", solution.status.advice)
+    table.add_row("advice", solution.status.advice)
     table.add_row("solution", Text(printable(str(output))))
     if plot is not None:
-        table.add_row("picture", Text(printable(str(plot))))
+        table.add_row("figure", Text(printable(str(plot))))
     return table

@@ -10,32 +10,32 @@ from typing import Annotated, Any
 
 import typer
 
-from symrelu.cli.options import experiment_options, with_options
+from symrelu.cli.options import experiment_options, flag_of, with_options
 from symrelu.cli.screen import (
     INTERRUPTED_CODE,
     CellProgress,
     check_plots,
     console,
     errors,
+    message_text,
     print_table,
-    sentence,
 )
 from symrelu.experiments import EXPERIMENTS, Experiment, reproduce
 from symrelu.experiments.registry import MakeExperiment, options_of
 
 app = typer.Typer(
-    help="Run the paper's experiments: tables, figures and one page. A stopped run goes on where it was.",
+    help="Run the paper's experiments: tables, figures and a page. An interrupted run can be resumed.",
     no_args_is_help=True,
 )
 
-Jobs = Annotated[int, typer.Option(help="Fits that run at a time, each in a process of its own.", min=1)]
+Jobs = Annotated[int, typer.Option(help="Number of fits that run in parallel, each in its own process.", min=1)]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Folder for cells, tables, figures and the page.")
 ]
 
 
 def add_command(app: typer.Typer, name: str, make: MakeExperiment) -> None:
-    """Add the command that runs an experiment; its own options come before those that all have."""
+    """Add the command that runs an experiment; its own options come before the common ones."""
 
     @app.command(name, help=inspect.getdoc(make))
     @with_options(experiment_options(make))
@@ -45,38 +45,39 @@ def add_command(app: typer.Typer, name: str, make: MakeExperiment) -> None:
             _refuse_with_quick(make, options)
         experiment = make(**options)
         for reason in experiment.missing:
-            errors.print(sentence("Not run.", reason, style="yellow"), soft_wrap=True)
+            errors.print(message_text("Not run.", reason, style="yellow"), soft_wrap=True)
         _reproduce(experiment, output or _folder(name, quick), jobs)
 
 
 def _refuse_with_quick(make: MakeExperiment, options: dict[str, Any]) -> None:
     parameters = inspect.signature(make).parameters
     given = [
-        f"--{name.replace('_', '-')}"
+        flag_of(name)
         for name, (_, option) in options_of(make).items()
         if option.chosen_by_quick and options[name] and options[name] != parameters[name].default
     ]
     if given:
-        raise ValueError(f"--quick has its own choice of {', '.join(given)}: give one or the other.")
+        raise ValueError(f"--quick sets {', '.join(given)} itself: pass one or the other.")
 
 
 def _folder(name: str, quick: bool) -> Path:
-    """Return where the results go; a quick version does not replace a full one."""
+    """Return the default output folder; a quick run does not overwrite a full one."""
     return Path("reproduction", name + ("-quick" if quick else ""))
 
 
 def _reproduce(experiment: Experiment, output: Path, jobs: int) -> None:
-    """Run an experiment with a progress display, print its first table and say where the rest is."""
+    """Run an experiment with a progress bar, print its first table and the path of the page."""
     check_plots()
+    # The page shows the command, so that the run can be repeated.
     command = shlex.join(["symrelu", *sys.argv[1:]])
     with CellProgress() as monitor:
         try:
             tables, written = reproduce(experiment, output, jobs=jobs, monitor=monitor, command=command)
         except KeyboardInterrupt:
-            errors.print("Interrupted. What had ended is stored: the same command goes on from there.")
+            errors.print("Interrupted. Completed fits are stored: run the same command again to resume.")
             raise typer.Exit(INTERRUPTED_CODE) from None
     print_table(tables[0])
-    console.print(sentence(f"{monitor.summary()} Page:", str(written[0])), soft_wrap=True)
+    console.print(message_text(f"{monitor.summary()} Page:", str(written[0])), soft_wrap=True)
     if monitor.failures:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""What the commands show: consoles, sentences, progress bars and tables."""
+"""Terminal output of the commands: consoles, messages, progress bars and tables."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ from symrelu.experiments.cells import Failure, Refused
 from symrelu.experiments.tables import Table as ResultTable
 from symrelu.fit.loop import FitProgress
 
-INTERRUPTED_CODE = 130  # what shells report of a program that Ctrl-C ended
+INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C ended
 
+# Without emoji, which would replace parts of file names such as a:x:b.
 console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
 
 def print_error(error: Exception) -> None:
-    """Say what went wrong, without a traceback."""
-    errors.print(sentence("Error:", str(error), style="bold red"), soft_wrap=True)
+    """Print an error without a traceback."""
+    errors.print(message_text("Error:", str(error), style="bold red"), soft_wrap=True)
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
-    """Say a warning as a sentence; the line of code that it comes from is no news to a user."""
-    errors.print(sentence("Warning:", str(message), style="yellow"), soft_wrap=True)
+    """Print a warning without the line of code it comes from."""
+    errors.print(message_text("Warning:", str(message), style="yellow"), soft_wrap=True)
 
 
 def printable(text: str) -> str:
-    """Return a text, such as the name of a file, without anything that a terminal would obey."""
+    """Return a text, such as a file name, with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def sentence(head: str, text: str, style: str = "") -> Text:
-    """Return a styled beginning and a text that is shown as it is: no markup, no emoji, no control codes."""
+def message_text(head: str, text: str, style: str = "") -> Text:
+    """Return a styled heading followed by a literal text: no markup, no emoji, no control characters."""
     return Text.assemble((head, style), " ", printable(text))
 
 
 @contextmanager
 def fit_progress(description: str, total: int) -> Iterator[Any]:
-    """Yield a callback that moves a progress bar through ``total`` iterations of one or more fits."""
+    """Yield a callback that advances a progress bar over ``total`` iterations of one or more fits."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -65,14 +66,14 @@ def fit_progress(description: str, total: int) -> Iterator[Any]:
 
 
 def check_plots() -> None:
-    """Raise if there is no matplotlib."""
+    """Raise if matplotlib is not installed."""
     from symrelu.plots import new_figure
 
     new_figure()
 
 
 class CellProgress(Monitor):
-    """A bar over the cells with the time left by their cost; without a terminal, a line now and then."""
+    """A progress bar with the time left, estimated by cost; without a terminal, a line every minute."""
 
     SECONDS_BETWEEN_LINES = 60.0
     SECONDS_BETWEEN_UPDATES = 0.5
@@ -83,10 +84,10 @@ class CellProgress(Monitor):
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("left {task.fields[left]}"),
+            TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
         )
-        # On stderr, as all that is said on the way: stdout has the results.
+        # Progress goes to stderr; stdout holds only the results.
         self.bar = Progress(*columns, console=errors, transient=True)
         self.failures: list[str] = []
         self.done = self.total = 0
@@ -109,7 +110,7 @@ class CellProgress(Monitor):
 
     def refused(self, refused: Refused) -> None:
         what = f"{refused.path}: {refused.reason}."
-        errors.print(sentence("Computed anew:", what, style="yellow"), soft_wrap=True)
+        errors.print(message_text("Computed again:", what, style="yellow"), soft_wrap=True)
 
     def advance(self, cost: float) -> None:
         self.spent += cost
@@ -118,20 +119,21 @@ class CellProgress(Monitor):
         if now - self.shown < (self.SECONDS_BETWEEN_UPDATES if terminal else self.SECONDS_BETWEEN_LINES):
             return
         self.shown = now
+        # The cost of a cell is only relative: the rest is assumed to run as fast as the part that is done.
         left = timedelta(seconds=round((now - self.began) * (self.cost / self.spent - 1)))
         if terminal:
             self.bar.update(
                 self.task, completed=self.spent, cells=self._count(), left=str(left), description=self.last
             )
         else:
-            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, left {left}")
+            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, {left} left")
 
     def ended(self, cell: Cell, result: CellResult | Failure) -> None:
         what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"
         self.last = printable(what)
         if isinstance(result, Failure):
             self.failures.append(what)
-            errors.print(sentence("Failed:", f"{what}: {result.message}", style="bold red"), soft_wrap=True)
+            errors.print(message_text("Failed:", f"{what}: {result.message}", style="bold red"), soft_wrap=True)
         else:
             self.done += 1
 
@@ -139,13 +141,13 @@ class CellProgress(Monitor):
         return f"{self.done}/{self.total} fits"
 
     def summary(self) -> str:
-        """Say how far it came."""
+        """Return how many fits are stored and how many failed."""
         failed = f" {len(self.failures)} failed, see above." if self.failures else ""
         return f"{self.done} of {self.total} fits are stored.{failed}"
 
 
 def print_table(table: ResultTable) -> None:
-    """Print a table in a frame if it fits, else in lines that the terminal may wrap: no digit is cut off."""
+    """Print a framed table if it fits the terminal, else Markdown, which wraps without losing digits."""
     shown = Table(title=table.title)
     shown.add_column(table.corner)
     for column in table.columns:
@@ -153,6 +155,7 @@ def print_table(table: ResultTable) -> None:
     for label, row in table.rows:
         shown.add_row(Text(label), *(Text(table.text(entry)) for entry in row))
     unlimited = console.options.update(max_width=10_000)
+    # A rich table shrinks its columns to the width of the terminal, and would cut off digits.
     if console.measure(shown, options=unlimited).minimum <= console.width:
         console.print(shown)
         console.print(Text(table.legend), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Matrices and data to try things on: synthetic, embedded, and published ones from a data directory."""
+"""Example data: synthetic matrices, embedded graphs, and published sets read from a data directory."""
 
 from symrelu.datasets.embedded import load_digits_graph, make_relu_gram
 from symrelu.datasets.published import (

@@ -1,4 +1,4 @@
-"""What needs no files: the paper's synthetic matrices, and the graph of scikit-learn's digits."""
+"""Data that need no files: the paper's synthetic matrices and the graph of scikit-learn's digits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def make_relu_gram(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Make the paper's synthetic matrix M = max(0, U U^T - shift * max(U U^T)) with normal U.
 
-    With ``shift=0`` about half of the entries are zero and the rank ``rank`` fits exactly. With a shift, M is
-    sparser and U U^T alone cannot hold it; one more column with a negative sign can.
+    With ``shift=0`` about half of the entries are zero and a fit of rank ``rank`` can be exact. With a shift, M
+    is sparser and no U U^T of that rank reproduces it, but adding one column with a negative sign does.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def make_relu_gram(
     rank : int
         Columns of U (the paper's r-bar).
     shift : float, default=0.0
-        The paper's p, in [0, 1]; at 1 nothing is left.
+        The paper's p, in [0, 1]; with 1, all entries are zero.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -46,7 +46,7 @@ def make_relu_gram(
     check_number("shift", shift, 0, 1)
     U = random_generator(random_state).standard_normal((n, rank))
     gram = U @ U.T
-    gram = (gram + gram.T) / 2
+    gram = (gram + gram.T) / 2  # BLAS may round the two halves of a product differently
     return np.maximum(0, gram - shift * gram.max()), U
 
 

@@ -1,16 +1,16 @@
-"""The data sets of the paper, and some graphs, read from a data directory.
+"""Load the data sets of the paper, and some graphs, from a data directory.
 
-The files are not part of the package: most are for research use only. They are looked for in the folder given
-as ``data_home``, or in the one that the environment variable ``SYMRELU_DATA`` names. Two forms are read: the
-original MATLAB files with the variables ``fea`` and ``gnd``, and compact npz files, which must have the SHA-256
-listed in ``datasets/sources.py``.
+The files are not part of the package: most are for research use only. They are read from the folder passed as
+``data_home``, or from the folder named by the environment variable ``SYMRELU_DATA``. Two formats are supported:
+the original MATLAB files with the variables ``fea`` and ``gnd``, and compact npz files whose SHA-256 must match
+the one listed in ``datasets/sources.py``.
 """
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,9 +27,9 @@ class Dataset(NamedTuple):
     data : ndarray or csr_array of shape (n_samples, n_features)
         Raw samples, as float64.
     target : ndarray of shape (n_samples,)
-        Class of each sample, from 0.
+        Class of each sample, counted from 0.
     name : str
-        What to print: it says so where a set is not the original one.
+        Name to print. It says so if the set is not the original one.
     """
 
     data: Any
@@ -45,7 +45,7 @@ class GraphDataset(NamedTuple):
     M : csr_array of shape (n_nodes, n_nodes)
         Symmetric adjacency matrix of zeros and ones, zero diagonal.
     target : ndarray of shape (n_nodes,)
-        Class of each node, from 0; -1 where it is not known.
+        Class of each node, counted from 0; -1 if it has no label.
     name : str
     """
 
@@ -55,16 +55,16 @@ class GraphDataset(NamedTuple):
 
 
 class DatasetFile(NamedTuple):
-    """Where a set was found.
+    """The file of a data set.
 
     Attributes
     ----------
     name : str
-        What to print: it says so where a set is not the original one.
+        Name to print. It says so if the set is not the original one.
     path : Path
     n_samples : int
     sha256 : str
-        Of the file as it is.
+        SHA-256 of the file that was found.
     """
 
     name: str
@@ -79,9 +79,9 @@ def load_orl(data_home: str | PathLike[str] | None = None, *, source: str = "fil
     Parameters
     ----------
     data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
+        Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
     source : {"files", "olivetti"}, default="files"
-        "olivetti" takes the same photographs from scikit-learn, which may download them.
+        "olivetti" takes the same photographs from scikit-learn, which downloads them if necessary.
 
     Returns
     -------
@@ -96,83 +96,6 @@ def load_orl(data_home: str | PathLike[str] | None = None, *, source: str = "fil
     return Dataset(faces.data.astype(np.float64), faces.target, "ORL (Olivetti faces of scikit-learn)")
 
 
-def load_yaleb(data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load the cropped Extended Yale B faces: 2414 images of 32 x 32 pixels, 38 people.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
-    return load_dataset("YaleB", data_home)
-
-
-def load_coil20(data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load COIL-20: 1440 images of 32 x 32 pixels, 20 objects.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
-    return load_dataset("COIL20", data_home)
-
-
-def load_coil100(data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load COIL-100: 7200 images of 32 x 32 pixels, 100 objects, or a reconstruction with 7178 of them.
-
-    The original MATLAB file is preferred; ``name`` says which of the two was found.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
-    return load_dataset("COIL100", data_home)
-
-
-def load_pie(data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load CMU PIE, pose 27: 2856 images of 32 x 32 pixels, 68 people.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
-    return load_dataset("PIE", data_home)
-
-
-def load_tdt2(data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load TDT2: raw counts of 36771 terms in 9394 documents, the 30 largest classes, as a sparse matrix.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
-    return load_dataset("TDT2", data_home)
-
-
 def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> GraphDataset:
     """Load one of the small graphs.
 
@@ -180,7 +103,7 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
     ----------
     name : {"cora", "pubmed", "polblogs", "email-Eu-core"}
     data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
+        Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
 
     Returns
     -------
@@ -188,25 +111,15 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
     """
     source, path = locate(GRAPHS[check_choice("name", name, tuple(GRAPHS))], data_home)
     M, labels = read(path, source)
-    # Some nodes of these graphs have no label: their class is 0 in the file, and not counted.
+    # The files number the classes from 1 and write 0 for a node without a label, which becomes -1.
     return GraphDataset(M, labels - 1, source.name)
 
 
 def load_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dataset:
-    """Load one of the six sets by the paper's name of it.
-
-    Parameters
-    ----------
-    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"}
-    data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
-
-    Returns
-    -------
-    dataset : Dataset
-    """
+    """Load one of the six sets of samples by its name in the paper, as the loaders below do."""
     source, path = locate(SAMPLES[check_choice("name", name, tuple(SAMPLES))], data_home)
     data, labels = read(path, source)
+    # The files count classes from 1, as MATLAB does.
     _, target = np.unique(labels, return_inverse=True)
     return Dataset(data, target, source.name)
 
@@ -218,7 +131,7 @@ def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
     ----------
     name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2", "cora", "pubmed", "polblogs", "email-Eu-core"}
     data_home : path, optional
-        Folder with the file; by default the one in ``SYMRELU_DATA``.
+        Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
 
     Returns
     -------
@@ -227,3 +140,47 @@ def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
     known = SAMPLES | GRAPHS
     source, path = locate(known[check_choice("name", name, tuple(known))], data_home)
     return DatasetFile(source.name, path, source.shape[0], checked_sha256(path, source))
+
+
+class _Loader(Protocol):
+    """What type checkers see of the loaders below."""
+
+    def __call__(self, data_home: str | PathLike[str] | None = None) -> Dataset: ...
+
+
+_DOCSTRING = """Load {contents}.
+
+{remark}Parameters
+----------
+data_home : path, optional
+    Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
+
+Returns
+-------
+dataset : Dataset
+"""
+
+
+def _loader(name: str, contents: str, remark: str = "") -> _Loader:
+    """Return the function ``load_<name>`` that loads one of the sets of samples."""
+
+    def load(data_home: str | PathLike[str] | None = None) -> Dataset:
+        return load_dataset(name, data_home)
+
+    # help(), Sphinx and pickle find a function by these attributes, and must not see the inner name.
+    load.__name__ = load.__qualname__ = f"load_{name.lower()}"
+    load.__doc__ = _DOCSTRING.format(contents=contents, remark=remark and f"{remark}\n\n")
+    return load
+
+
+load_yaleb = _loader("YaleB", "the cropped Extended Yale B faces: 2414 images of 32 x 32 pixels, 38 people")
+load_coil20 = _loader("COIL20", "COIL-20: 1440 images of 32 x 32 pixels, 20 objects")
+load_coil100 = _loader(
+    "COIL100",
+    "COIL-100: 7200 images of 32 x 32 pixels, 100 objects, or a reconstruction with 7178 of them",
+    remark="The original MATLAB file is preferred; ``name`` says which of the two was found.",
+)
+load_pie = _loader("PIE", "CMU PIE, pose 27: 2856 images of 32 x 32 pixels, 68 people")
+load_tdt2 = _loader(
+    "TDT2", "TDT2: raw counts of 36771 terms in 9394 documents, the 30 largest classes, as a sparse matrix"
+)

@@ -1,4 +1,4 @@
-"""Files of published data as arrays: MATLAB files with ``fea`` and ``gnd``, and compact npz files."""
+"""Read the files of published data: MATLAB files with ``fea`` and ``gnd``, and compact npz files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from symrelu.files import open_npz
 
 
 def read(path: Path, source: Source) -> tuple[Any, np.ndarray]:
-    """Return the data of a file, as float64, and its labels, or raise if it is not the set it should be."""
+    """Return the data of a file as float64 and its labels, or raise if it is not the expected set."""
     data, labels = _read_npz(path, source) if path.suffix == ".npz" else _read_mat(path)
-    _check(path, source, data, labels)
+    _check_contents(path, source, data, labels)
     data = sparse.csr_array(data) if sparse.issparse(data) else np.asarray(data)
     return data.astype(np.float64), labels.astype(np.int64)
 
@@ -38,12 +38,14 @@ def _read_npz(path: Path, source: Source) -> tuple[Any, np.ndarray]:
             data: Any = sparse.csr_array(parts, shape=tuple(content["shape"]))
         else:
             data = content["fea"].astype(np.float64)
+            # Pixels are stored as integers; dividing by the scale gives the values of the original file.
             data = data / float(content["scale"]) if "scale" in content else data
         return data, content["gnd"]
 
 
-def _check(path: Path, source: Source, data: Any, labels: np.ndarray) -> None:
+def _check_contents(path: Path, source: Source, data: Any, labels: np.ndarray) -> None:
     """Raise unless the shape and the number of classes are those of the set."""
+    # Graphs mark nodes without a label by 0, which is not a class.
     classes = len(np.unique(labels[labels > 0]))
     if data.shape != source.shape or len(labels) != source.shape[0] or classes != source.classes:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The scikit-learn shell over :func:`symrelu.decompose`. No numerics of its own."""
+"""scikit-learn estimators on top of :func:`symrelu.decompose`. They contain no numerics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the estimators share: reading the input, calling :func:`symrelu.decompose`, telling how it went."""
+"""Base class of the estimators: read the input, call :func:`symrelu.decompose`, set fitted attributes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from symrelu.validation import (
     stored,
 )
 
-_STOPPED = (Status.INTERRUPTED, Status.CALLBACK)  # by someone: there is to be no further fit
-_STREAM = 3  # of random numbers: the seeds of further fits must not be related to the start of the first
+_STOPPED_BY_USER = (Status.INTERRUPTED, Status.CALLBACK)  # no further fit is started after these
+_STREAM = 3  # random stream: the seeds of further fits must be independent of the start of the first
 
 
 class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
@@ -42,6 +42,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     solution_: Solution
     embedding_: np.ndarray
 
+    n_negative: int | str
+    # Defaults for estimators that do not have these parameters.
     affinity: str = "precomputed"
     warm_start: bool = False
     n_init: int = 1
@@ -49,13 +51,13 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     _affinities: tuple[str, ...] = ("precomputed", "self_tuning")
 
-    # Ends that need no warning, because they are what the estimator aims at.
-    _usual_ends: tuple[Status, ...] = ()
+    # Statuses that give no ConvergenceWarning, because the estimator does not aim at convergence.
+    _expected_stops: tuple[Status, ...] = ()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.affinity == "precomputed"
-        tags.input_tags.pairwise = precomputed
+        tags.input_tags.pairwise = precomputed  # cross-validation then splits rows and columns together
         tags.input_tags.positive_only = precomputed
         tags.input_tags.sparse = True
         return tags
@@ -64,11 +66,10 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return mark_clone(super().__sklearn_clone__())
 
     def _problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
-        """Return the similarity matrix that X is, or that is made of it, with what is unknown of it."""
+        """Return the similarities that X holds, or that are computed from its samples, as a Problem."""
         self._check_settings(self._settings())
         check_choice("affinity", self.affinity, self._affinities)
-        check_choice("diagonal", diagonal, ("fit", "ignore"))
-        for name in ("node_names_", "_graph", "affinity_matrix_"):  # of an earlier fit
+        for name in ("node_names_", "_graph", "affinity_matrix_"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
@@ -80,62 +81,63 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         similarities = self._similarities(X)
         if similarities is None:
             names = X.index.to_numpy(dtype=object) if hasattr(X, "columns") else None
-            return Problem.of(Labelled(self._graph_of(X), names), mask, diagonal)
-        matrix = self._validated(X, *similarities)
+            return Problem.of(Labelled(self._build_graph(X), names), mask, diagonal)
+        matrix = self._check_similarities(X, *similarities)
         problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
         advice = problem.advice_on_distances("X")
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
         return problem
 
-    def _graph_of(self, X: Any) -> Any:
-        """Return the graph of samples."""
+    def _build_graph(self, X: Any) -> Any:
+        """Return the self-tuning graph of the samples X, and keep it for ``transform``."""
         reject_foreign_objects(X, "X")
-        X = self._checked(X, X, reset=True, finite=True)
+        X = self._check_matrix(X, X, reset=True, finite=True)
         self._graph = SelfTuningGraph.of(X)
         self.affinity_matrix_ = self._graph.matrix
         return self.affinity_matrix_
 
     def _similarities(self, X: Any) -> Labelled | None:
-        """Return the matrix that X is, with the names of its nodes, or None where X is samples."""
-        return self._read(X) if self.affinity == "precomputed" else None
+        """Return the similarities in X with the names of the nodes, or None if X holds samples."""
+        return self._read_similarities(X) if self.affinity == "precomputed" else None
 
-    def _read(self, X: Any) -> Labelled:
+    def _read_similarities(self, X: Any) -> Labelled:
         if _is_frame(X):
             self._check_square(X.shape)
         return as_similarity(X)
 
-    def _validated(self, X: Any, matrix: Any, names: np.ndarray | None) -> Any:
-        """Return the square matrix that X holds, of whatever values, and keep the names of its nodes."""
+    def _check_similarities(self, X: Any, matrix: Any, names: np.ndarray | None) -> Any:
+        """Return the matrix in X, which must be square, and keep the names of its nodes."""
         if names is not None:
             self.node_names_ = names
         named = matrix
         if names is not None and _is_frame(X) and isinstance(names[0], str):
-            # scikit-learn reads the names of the columns off a frame, here in the order of the rows.
+            # scikit-learn takes feature_names_in_ from the columns, which must be in the order of the rows.
             named = X if list(X.columns) == list(names) else X.loc[:, names]
-        matrix = self._checked(matrix, named, reset=True)
+        matrix = self._check_matrix(matrix, named, reset=True)
         self._check_square(matrix.shape, matrix)
-        self._check_count(matrix.shape[0])
+        self._check_n_items(matrix.shape[0])
         return matrix
 
-    def _check_count(self, n: int) -> None:
-        """Raise for too few items, where an estimator needs more than one."""
+    def _check_n_items(self, n: int) -> None:
+        """Raise if there are too few items, for estimators that need more than one."""
 
-    def _checked(self, X: Any, named: Any, *, reset: bool, finite: bool = False) -> Any:
-        """Return X as a matrix by the rules of scikit-learn, which leave the values to our own judge.
+    def _check_matrix(self, X: Any, named: Any, *, reset: bool, finite: bool = False) -> Any:
+        """Return X as a matrix by the rules of scikit-learn; :class:`Problem` validates its values.
 
-        ``named`` is X as it came, perhaps with names of its columns.
+        ``named`` is X as the user passed it, possibly with column names.
         """
         reject_foreign_objects(X, "X")
         reject_what_is_no_matrix(X, "X")
         if not is_well_formed_sparse(X, "X") or finite:
-            X = self._as_scikit_learn_does(X, finite)
+            X = self._check_array(X, finite)
         if not reset and X.shape[1] != self.n_features_in_:
-            self._as_scikit_learn_does(X, finite=True)  # whose checks want to hear of NaN before the shape
+            # scikit-learn's estimator checks expect an error on NaN before one on the shape.
+            self._check_array(X, finite=True)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return X
 
-    def _as_scikit_learn_does(self, X: Any, finite: bool) -> Any:
+    def _check_array(self, X: Any, finite: bool) -> Any:
         try:
             return check_array(
                 X,
@@ -149,8 +151,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             if "could not convert string" not in str(error):
                 raise
             raise ValueError(
-                f"X must hold numbers, but {error}. Convert it first, or leave it out; for a list of edges "
-                "with names, pass symrelu.graphs.from_edges(X)."
+                f"X must hold numbers, but {error}. Convert such columns or leave them out; for a list of "
+                "edges with names, pass symrelu.graphs.from_edges(X)."
             ) from error
 
     def _check_square(self, shape: tuple[int, ...], matrix: Any = 0.0) -> None:
@@ -168,11 +170,11 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         )
 
     def _settings(self) -> dict[str, Any]:
-        """Return those of the parameters that are settings of :func:`symrelu.decompose`."""
+        """Return the parameters of the estimator that are settings of :func:`symrelu.decompose`."""
         return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        """Raise before any work for settings that the fit would refuse, or nobody."""
+        """Raise on invalid settings before any work."""
         Model(rank=1, **pick(Model, settings))
         Start(**pick(Start, settings))
         Limits(**pick(Limits, settings))
@@ -180,83 +182,89 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         if check_integer("n_init", self.n_init, 1) > 1:
             if not isinstance(settings["init"], str):
                 raise ValueError(
-                    "n_init > 1 needs starts that differ: pass the name of one as init, not an array."
+                    "n_init > 1 requires different starts: pass the name of a start as init, not an array."
                 )
             if how.checkpoint is not None:
-                raise ValueError("A checkpoint is of one fit: pass n_init=1, or no checkpoint.")
+                raise ValueError("A checkpoint belongs to one fit: pass n_init=1, or no checkpoint.")
+
+    def _n_negative_below(self, rank: int) -> int | str:
+        """Return ``n_negative``, lowered where needed so that one of ``rank`` columns stays positive."""
+        if isinstance(self.n_negative, str):
+            return self.n_negative  # "auto", which decompose resolves
+        return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
 
     def _decompose(self, X: Any, problem: Problem, rank: int, **settings: Any) -> None:
-        """Fit a factor, keep what all estimators tell of it, and warn if a limit ended the fit.
+        """Fit a factor, set the fitted attributes, and warn if the fit did not converge.
 
-        The warning comes when all is done, at the end of ``fit``: raised as an error, it loses nothing.
-
-        X is what ``fit`` got, for the callbacks.
+        The warning comes at the end, so that the estimator is fitted even if warnings are errors. X is the
+        argument of ``fit``, which the callbacks receive.
         """
         n_init = self.n_init
         if self.warm_start and hasattr(self, "embedding_"):
-            settings["init"], n_init = self._continued(problem.n, rank), 1
-        told = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
-        tasks = StepTasks(self, X, n_init * settings["max_iter"], told)
+            settings["init"], n_init = self._warm_start_factor(problem.n, rank), 1
+        of_model = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
+        tasks = StepTasks(self, X, n_init * settings["max_iter"], of_model)
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
             solution = decompose(problem, rank, callback=callback, **settings)
         else:
-            solution = self._joined(self._several(n_init, problem, rank, settings, callback), problem)
+            solution = self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
-        self._conclude(solution)
+        self._set_further_attributes(solution)
         tasks.end()
-        if not solution.converged and solution.status not in self._usual_ends:
-            warn_of_end(self, solution, stacklevel=4)  # past the decorator of fit
+        if not solution.converged and solution.status not in self._expected_stops:
+            warn_of_end(self, solution, stacklevel=4)  # the caller of fit, past its decorator
 
-    def _conclude(self, solution: Solution) -> None:
-        """Make of the factor what else an estimator has, before it is shown to callbacks as fitted."""
+    def _set_further_attributes(self, solution: Solution) -> None:
+        """Set the attributes that only one estimator has, before callbacks see it as fitted."""
 
-    def _continued(self, n: int, rank: int) -> np.ndarray:
-        """Return the last factor as a start."""
+    def _warm_start_factor(self, n: int, rank: int) -> np.ndarray:
+        """Return the factor of the last fit as the start of this one."""
         if self.solution_.status is Status.VANISHED:
             raise ValueError(
-                "warm_start=True cannot go on from a factor that became zero. Set warm_start=False."
+                "warm_start=True cannot continue from a factor that became zero. Set warm_start=False."
             )
         if self.embedding_.shape != (n, rank):
             raise ValueError(
-                f"warm_start=True goes on from the last factor, of shape {self.embedding_.shape}, but this fit "
-                f"needs {(n, rank)}. Set warm_start=False, or fit a clone."
+                f"warm_start=True continues from the last factor, of shape {self.embedding_.shape}, but this "
+                f"fit needs {(n, rank)}. Set warm_start=False, or fit a clone."
             )
         return self.embedding_
 
-    def _several(
+    def _fit_several(
         self, n_init: int, problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
     ) -> list[Solution]:
-        """Return fits from several seeds; fewer if Ctrl-C or a callback ended one of them."""
+        """Return fits from ``n_init`` seeds, or fewer if Ctrl-C or a callback stopped one of them."""
         settings = dict(settings)
         random_state = settings.pop("random_state")
-        # An integer is the seed of the first fit. A generator gives the seeds of all (a RandomState has no
-        # integers()).
+        # An integer is the seed of the first fit, which is then the same as with n_init=1. Otherwise all seeds
+        # are drawn, by random(), since a RandomState has no integers().
         seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
         drawn = random_generator(random_state, _STREAM).random(n_init - len(seeds))
         seeds += (2**31 * drawn).astype(np.int64).tolist()
         fits = []
-        n_jobs = self.n_jobs if callback is None else 1  # callbacks live in this process
+        n_jobs = self.n_jobs if callback is None else 1  # callbacks must run in this process
         for fit in Parallel(n_jobs=n_jobs, return_as="generator")(
             delayed(decompose)(problem, rank, random_state=seed, callback=callback, **settings)
             for seed in seeds
         ):
             fits.append(fit)
-            if fit.status in _STOPPED:
+            if fit.status in _STOPPED_BY_USER:
                 break
         return fits
 
-    def _joined(self, fits: list[Solution], problem: Problem) -> Solution:
-        """Return what is made of several fits: the one of lowest objective."""
-        del problem  # for estimators that make something else of them
+    def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
+        """Return the fit with the lowest objective."""
+        del problem  # which the override in LinkPredictor needs
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
-        return replace(best, status=last) if last in _STOPPED else best
+        # A stop requested by the user is reported, even if an earlier fit was better.
+        return replace(best, status=last) if last in _STOPPED_BY_USER else best
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether X is a table whose rows are items, not edges."""
+    """Whether X is a table of items rather than of edges."""
     return hasattr(X, "columns") and not is_edge_table(X)

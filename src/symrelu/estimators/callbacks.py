@@ -1,7 +1,7 @@
-"""scikit-learn's callbacks (``sklearn.callback``, experimental there) around a fit: all that knows of them.
+"""Support for scikit-learn's experimental callbacks (``sklearn.callback``), all in this module.
 
-A fit is a task, and so is each of its steps. What a hook may want to know of a step is there before the hook is
-called: ``latest_record_`` on the estimator, and a ``fitted_estimator`` that can transform and score.
+A fit is a task, and each of its steps is a subtask. Before a hook is called, the estimator has
+``latest_record_``, and the hook can ask for a ``fitted_estimator`` that can transform and score.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ __all__ = ["CallbackSupportMixin", "StepTasks", "with_callbacks"]
 
 
 class StepTasks:
-    """The tasks of one fit.
+    """The callback tasks of one fit.
 
     Parameters
     ----------
     estimator : estimator with CallbackSupportMixin
-        Its ``fit`` is decorated by ``with_callbacks``.
+        Its ``fit`` is decorated with ``with_callbacks``.
     X : matrix
-        What the hooks get as X.
+        Passed to the hooks as X.
     max_iter : int
-        Largest number of steps.
+        Maximum number of steps.
     settings : dict
         ``alpha``, ``zero_weight`` and ``diagonal`` of the fit.
     """
@@ -41,7 +41,7 @@ class StepTasks:
         self.fit_task.call_on_fit_task_begin(estimator=estimator, X=X)
 
     def step(self, progress: FitProgress) -> bool:
-        """Tell the callbacks of a step; True if one of them wants to stop."""
+        """Call the hooks for a step; return True if one of them asks to stop."""
         self.estimator.latest_record_ = progress.record
         task = self.fit_task.subcontext(task_name="step")
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
@@ -49,36 +49,37 @@ class StepTasks:
             task.call_on_fit_task_end(
                 estimator=self.estimator,
                 X=self.X,
+                # A function, since the attributes are built only if a hook asks for a fitted estimator.
                 reconstruction_attributes=lambda: self._attributes(progress),
             )
         )
 
     def end(self) -> None:
-        """Tell the callbacks that the estimator is fitted."""
+        """Call the hooks for the end of the fit."""
         self.fit_task.call_on_fit_task_end(
             estimator=self.estimator, X=self.X, reconstruction_attributes=lambda: {}
         )
 
     def _attributes(self, progress: FitProgress) -> dict[str, Any]:
-        """Return what an estimator has that stopped at this step."""
-        record, told = progress.record, self.settings
+        """Return the fitted attributes of an estimator that stopped at this step."""
+        record, settings = progress.record, self.settings
         solution = Solution(
-            model=SymmetricReLU(progress.U, progress.signature, told["alpha"], told["zero_weight"]),
+            model=SymmetricReLU(progress.U, progress.signature, settings["alpha"], settings["zero_weight"]),
             status=Status.CALLBACK,
             n_iter=record.iteration,
             n_evaluations=record.evaluations,
             relative_error=record.relative_error,
             norm=progress.norm,
             objective=record.objective,
-            history=History.from_records([record]),
+            history=History.from_records([record]),  # the only record that FitProgress has
             solver="",
-            diagonal=told["diagonal"],
+            diagonal=settings["diagonal"],
         )
         return fitted_attributes(solution)
 
 
 def fitted_attributes(solution: Solution) -> dict[str, Any]:
-    """Return what every estimator tells of its fit."""
+    """Return the attributes that every fitted estimator has."""
     return {
         "solution_": solution,
         "embedding_": solution.U,

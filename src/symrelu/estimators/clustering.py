@@ -1,4 +1,4 @@
-"""SymReLUClustering: clusters of the items by average linkage under the fitted similarity."""
+"""SymReLUClustering: clusters of items by average linkage under the fitted similarity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
 from symrelu.validation import check_integer
 
-# Two moons need more columns than clusters; from 10 on, more change little. And 100 classes needed 30.
+# Bounds of the default number of columns. Two moons need more columns than clusters, and more than 10 change
+# little; 100 classes needed 30 columns.
 FEWEST_COLUMNS = 10
 MOST_COLUMNS = 100
 
@@ -26,35 +27,35 @@ MOST_COLUMNS = 100
 class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     """Cluster the items of a similarity matrix M by average linkage under its model max(0, X).
 
-    A factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted first. Then the two clusters with the
-    largest mean of max(0, X) merge, until ``n_clusters`` are left. Neither step holds n x n numbers.
+    First a factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted. Then the two clusters with the
+    largest mean of max(0, X) are merged until ``n_clusters`` are left. Neither step forms an n x n array.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     n_components : int, optional
-        Number of columns of the factor. By default as many as clusters, but from 10 to 100, and no more than
+        Number of columns of the factor. Defaults to ``n_clusters``, clipped to [10, 100] and to the number of
         items.
     n_negative : setting
-        One column always stays positive.
+        At least one column stays positive.
     affinity : {"auto", "precomputed", "self_tuning"}, default="auto"
-        Whether ``fit`` gets the similarity matrix itself, or samples x features of which
-        :func:`~symrelu.graphs.self_tuning_graph` makes one. "auto" takes what is square, and graphs, for
-        similarities, and all else for samples.
+        Whether ``fit`` receives the similarity matrix itself, or samples x features from which
+        :func:`~symrelu.graphs.self_tuning_graph` computes one. "auto" takes square input and graphs for
+        similarities, and everything else for samples.
     alpha : setting
-        On a noisy graph a larger one gives better clusters: try 0.1 or 0.3 where the rows of M are normalised,
+        A larger value gives better clusters on a noisy graph: try 0.1 or 0.3 if the rows of M are normalised,
         as those of a self-tuning graph are.
     max_iter : setting
-        It is normal that they end the fit, and no warning is given: a lower loss is not a better clustering.
+        Reaching it is normal and gives no warning: a lower loss is not a better clustering.
 
     Attributes
     ----------
     labels_ : ndarray of int of shape (n_samples,)
         Cluster of each item, from 0 to n_clusters - 1, numbered by first appearance.
     tree_ : symrelu.fitted.linkage_tree.Tree
-        All merges. ``tree_.cut(k)`` gives k clusters without another fit, ``tree_.to_scipy()`` the matrix that
-        ``scipy.cluster.hierarchy.dendrogram`` draws.
+        All merges. ``tree_.cut(k)`` returns k clusters without another fit, ``tree_.to_scipy()`` the linkage
+        matrix for ``scipy.cluster.hierarchy.dendrogram``.
     embedding_ : ndarray of shape (n_samples, n_components)
         The factor U.
     signature_ : ndarray of shape (n_components,)
@@ -62,28 +63,28 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     reconstruction_err_ : float
         ||M - max(0, X)||_F over the observed entries.
     relative_error_ : float
-        The same divided by ||M||_F.
+        ``reconstruction_err_`` divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool
-        Whether a stopping test was met.
+        Whether the fit met a convergence test.
     stop_reason_ : str
         Why the fit stopped.
     history_ : History
-        What happened at each iteration.
+        The errors, times and counts of each iteration.
     solution_ : Solution
-        The whole outcome of the fit.
+        The complete result of the fit.
     latest_record_ : Record
-        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+        The latest row of the history, for callbacks (``set_callbacks``) while the fit runs.
     node_names_ : ndarray of object of shape (n_samples,)
-        Names of the items, where the input has some: a graph of networkx or igraph, an AnnData, a labelled
-        frame.
+        Names of the items, if the input has names: a networkx or igraph graph, an AnnData, a labelled
+        DataFrame.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
-        The graph that was made of samples.
+        The graph computed from samples.
     n_features_in_ : int
-        Number of columns seen by ``fit``.
+        Number of columns in the input of ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where they have some.
+        Their names, if the input has names that are strings.
 
     See Also
     --------
@@ -91,10 +92,10 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
 
     Notes
     -----
-    Average linkage uses X, not distances between rows of U: with a negative column, or where many entries of X
-    are far below zero, rows that are far apart can belong together. So k-means on U is not offered.
+    Average linkage uses X, not distances between rows of U: with a negative column, or if many entries of X are
+    far below zero, rows that are far apart can belong together. Therefore k-means on U is not offered.
 
-    Clusters between which no entry of X is positive merge last, by the mean of X.
+    Clusters with no positive entry of X between them are merged last, by the mean of X.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     """
 
     _affinities = ("auto", "precomputed", "self_tuning")
-    _usual_ends = (Status.MAX_ITER, Status.ROUNDING)
+    _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
-            True where a similarity is unknown.
+            True where a similarity is unobserved.
 
         Returns
         -------
@@ -173,7 +174,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         problem = self._problem(X, mask, self.diagonal)
         check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items)")
         rank = self._rank(problem.n)
-        settings = self._settings() | {"n_negative": self._n_negative(rank)}
+        settings = self._settings() | {"n_negative": self._n_negative_below(rank)}
         self._decompose(X, problem, rank, **settings)
         return self
 
@@ -181,17 +182,17 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         if self.affinity != "auto":
             return super()._similarities(X)
         if is_edge_table(X):
-            return self._read(X)
-        if hasattr(X, "columns"):
-            return self._read(X) if _is_square(X) else None
-        labelled = self._read(X)
+            return self._read_similarities(X)
+        if hasattr(X, "columns"):  # reading a table that is not square would raise: it holds samples
+            return self._read_similarities(X) if _is_square(X) else None
+        labelled = self._read_similarities(X)
         return labelled if _is_square(labelled.matrix) else None
 
-    def _check_count(self, n: int) -> None:
+    def _check_n_items(self, n: int) -> None:
         if n == 1:
             raise ValueError("X must have at least 2 items, got 1 sample: there is nothing to cluster.")
 
-    def _conclude(self, solution: Solution) -> None:
+    def _set_further_attributes(self, solution: Solution) -> None:
         """Cluster the items."""
         self.tree_ = average_linkage_of_factor(solution.U, solution.signature)
         self.labels_ = self.tree_.cut(self.n_clusters)
@@ -200,11 +201,6 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         if self.n_components is not None:
             return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
         return min(n, max(FEWEST_COLUMNS, min(self.n_clusters, MOST_COLUMNS)))
-
-    def _n_negative(self, rank: int) -> Any:
-        if isinstance(self.n_negative, str):
-            return self.n_negative  # decompose knows the word
-        return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
 
 
 def _is_square(matrix: Any) -> bool:

@@ -1,4 +1,4 @@
-"""SymReLU: a factor as an embedding."""
+"""SymReLU: the factor as an embedding of the items."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.estimators.queries import QueriesMixin
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.models import SymmetricReLU
+from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.tables import flags_of
 from symrelu.graphs.tensors import from_torch, is_tensor
@@ -24,32 +24,32 @@ from symrelu.validation import check_choice, check_integer, check_rows
 
 
 @documented
-class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
+class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
 
     Parameters
     ----------
     n_components : int or "auto", default=8
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`). "auto" lets
-        :func:`~symrelu.select_rank` choose it by pairs that are hidden from fits: many fits, shared among
-        ``n_jobs``.
+        :func:`~symrelu.select_rank` choose it by held-out pairs, which takes many fits, run by ``n_jobs``
+        processes.
     n_negative : setting
-        X is then (U * signature) U^T.
+        With negative columns, X is (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
-        Whether ``fit`` gets the similarity matrix itself, or samples x features of which
-        :func:`~symrelu.graphs.self_tuning_graph` makes one.
+        Whether ``fit`` receives the similarity matrix itself, or samples x features from which
+        :func:`~symrelu.graphs.self_tuning_graph` computes one.
     tol : setting
-        Lower than in :func:`~symrelu.decompose`: only where a fit is stationary does ``transform`` return the
-        rows of the embedding.
+        The default is lower than in :func:`~symrelu.decompose`, because ``transform`` returns the rows of the
+        embedding only if the fit is stationary.
     n_init : int, default=1
-        Number of fits from different seeds; the one of lowest objective is kept.
+        Number of fits from different seeds; the one with the lowest objective is kept.
     n_jobs : int, optional
-        How many of them run at a time, as everywhere in scikit-learn.
+        Number of fits that run in parallel, as in scikit-learn.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the factor of the last ``fit``, if there was one (once, whatever
-        ``n_init`` says).
+        Whether ``fit`` continues from the factor of the previous ``fit``, if there was one (with a single fit,
+        regardless of ``n_init``).
     checkpoint : setting
-        It is of one matrix: not for ``GridSearchCV``, nor for ``warm_start``.
+        A checkpoint belongs to one matrix: do not use it with ``GridSearchCV`` or ``warm_start``.
 
     Attributes
     ----------
@@ -60,34 +60,34 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
     reconstruction_err_ : float
         ||M - max(0, X)||_F.
     relative_error_ : float
-        The same divided by ||M||_F.
+        ``reconstruction_err_`` divided by ||M||_F.
     n_iter_ : int
         Number of steps.
     converged_ : bool
-        Whether a stopping test was met.
+        Whether the fit met a convergence test.
     stop_reason_ : str
         Why the fit stopped.
     history_ : History
-        What happened at each iteration.
+        The errors, times and counts of each iteration.
     solution_ : Solution
-        The whole outcome of the fit.
+        The complete result of the fit.
     selection_ : RankSelection
-        The table behind the choice, with ``n_components="auto"``.
+        The scores behind the choice (``n_components="auto"`` only).
     latest_record_ : Record
-        The newest line of the history, for callbacks (``set_callbacks``) while the fit runs.
+        The latest row of the history, for callbacks (``set_callbacks``) while the fit runs.
     node_names_ : ndarray of object of shape (n_samples,)
-        Names of the items, where the input has some: a graph of networkx or igraph, an AnnData, a labelled
-        frame.
+        Names of the items, if the input has names: a networkx or igraph graph, an AnnData, a labelled
+        DataFrame.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
-        The graph, with ``affinity="self_tuning"``.
+        The graph (``affinity="self_tuning"`` only).
     n_features_in_ : int
-        Number of columns seen by ``fit``.
+        Number of columns in the input of ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where they have some.
+        Their names, if the input has names that are strings.
 
     See Also
     --------
-    symrelu.decompose : The same as a function.
+    symrelu.decompose : The same fit as a function.
 
     Examples
     --------
@@ -146,6 +146,7 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         precomputed = self.affinity == "precomputed"
+        # The graph of samples is always float64.
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
@@ -156,13 +157,13 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_samples), or a graph
-            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads: a graph of
-            networkx or igraph, an AnnData, a labelled frame of pandas, a torch tensor. With
+            Similarities, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads: a networkx
+            or igraph graph, an AnnData, a labelled pandas DataFrame, a torch tensor. With
             ``affinity="self_tuning"``, samples of shape (n_samples, n_features).
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
-            True where a similarity is unknown.
+            True where a similarity is unobserved.
 
         Returns
         -------
@@ -179,12 +180,8 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_samples)
+        X, y, mask
             As for :meth:`fit`.
-        y : None
-            Ignored.
-        mask : sparse or dense bool matrix of shape (n_samples, n_samples), optional
-            True where a similarity is unknown.
 
         Returns
         -------
@@ -195,17 +192,17 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
     def transform(self, X: Any, mask: Any | None = None) -> np.ndarray:
         """Embed new items by their similarities to the fitted ones.
 
-        Each new row is the minimum of a convex problem, that of a row of the fit with the other rows held;
-        where it is not unique, the one of least norm.
+        Each new row minimises the objective of the fit with all other rows held fixed, a convex problem. If the
+        minimum is not unique, the one of least norm is returned.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_new, n_samples)
-            Similarities of the new items to those of ``fit``; with ``affinity="self_tuning"``, samples of
-            shape (n_new, n_features), which are joined to the graph of ``fit``; one that was in ``fit`` gets
-            its own row (of several equal ones, that of the first).
+            Similarities of the new items to those of ``fit``. With ``affinity="self_tuning"``, samples of shape
+            (n_new, n_features), which are connected to the graph of ``fit``; a sample that was in ``fit`` gets
+            its own row (of several equal samples, that of the first).
         mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
-            True where a similarity is unknown: with ``diagonal="ignore"``, that of a fitted item to itself.
+            True where a similarity is unobserved: with ``diagonal="ignore"``, that of a fitted item to itself.
 
         Returns
         -------
@@ -213,24 +210,22 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         """
         M_new, unknown, same = self._new_rows(X, mask)
         embedding = self._model.transform_checked(M_new, unknown)
+        # The exact rows; those computed above agree with them only up to the convergence error of the fit.
         embedding[same >= 0] = self.embedding_[same[same >= 0]]
         return embedding
 
     def score(self, X: Any, y: Any = None, *, mask: Any | None = None) -> float:
-        """Return how much of the similarities of new items the model explains.
+        """Return the share of the similarities of new items that the model explains.
 
-        It is 1 - ||M - max(0, X_new)||^2 / ||M||^2 for their rows M, so that ``GridSearchCV`` compares settings
-        by items that a fit has not seen. For hidden pairs instead of hidden items, see
-        :func:`symrelu.select_rank`.
+        It is 1 - ||M - max(0, X_new)||^2 / ||M||^2 for their rows M, so ``GridSearchCV`` compares settings by
+        held-out items. For held-out pairs, see :func:`symrelu.select_rank`.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_new, n_samples)
+        X, mask
             As for :meth:`transform`.
         y : None
             Ignored.
-        mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
-            True where a similarity is unknown.
 
         Returns
         -------
@@ -242,9 +237,9 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         return self._model.score_checked(M_new, unknown)
 
     def canonicalize(self) -> SymReLU:
-        """Turn the embedding into the one that depends on X alone, so that runs can be compared.
+        """Replace the embedding by the one that depends only on X, so that runs can be compared.
 
-        See :meth:`symrelu.fitted.OneFactor.canonicalize`. What the model says of any pair stays the same.
+        See :meth:`symrelu.fitted.OneFactor.canonicalize`. X does not change.
 
         Returns
         -------
@@ -256,17 +251,18 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         return self
 
     def _rank(self, problem: Problem, settings: dict[str, Any]) -> int:
-        """Return the number of columns, chosen by hidden pairs if that is asked for."""
-        self.__dict__.pop("selection_", None)  # of an earlier fit
+        """Return the number of columns, selected by held-out pairs if ``n_components`` is "auto"."""
+        self.__dict__.pop("selection_", None)  # left by an earlier fit
         if not isinstance(self.n_components, str):
             return check_integer("n_components", self.n_components, 1, problem.n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
-        if self.warm_start and hasattr(self, "embedding_"):
+        if self.warm_start and hasattr(self, "embedding_"):  # the rank of the factor to continue from
             return self._n_features_out
+        # A fit that resumes must keep its rank, even if a second selection would choose another.
         saved = saved_rank(as_checkpoint(self.checkpoint))
         if saved is not None:
             return saved
-        # Weighted fits do not seek a low error; where there is no zero the weight has no effect.
+        # Weighted fits do not minimise the error. Without zeros, the weight has no effect.
         weighted = self.zero_weight != 1 and problem.observed_zeros > 0
         passed_on = {name: settings[name] for name in (*GRID, *SETTINGS) if name in settings}
         self.selection_ = select_rank(
@@ -280,39 +276,41 @@ class SymReLU(QueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, D
         return int(self.selection_.chosen["rank"])
 
     def _new_rows(self, X: Any, mask: Any | None) -> tuple[Any, Any, np.ndarray]:
-        """Return the similarities of new items, those that are unknown, and which items are not new.
+        """Return the similarities of new items, their mask, and the index of each in ``fit`` (-1 if new).
 
-        Of samples it is seen whether they were fitted (-1 if not); similarities do not tell.
+        Only samples can be recognised as fitted; precomputed similarities always count as new.
         """
         check_is_fitted(self)
         precomputed = not hasattr(self, "_graph")
         if precomputed and hasattr(mask, "columns"):
             mask = self._mask_in_order(mask, X)
-        # scikit-learn itself compares names that are strings and came in a frame.
+        # If the fitted names are strings from a DataFrame, scikit-learn compares them itself.
         if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
             X = self._in_order(X).to_numpy()
         matrix = from_torch(X).matrix if is_tensor(X) else X
-        matrix = self._checked(matrix, X, reset=False, finite=not precomputed)
+        matrix = self._check_matrix(matrix, X, reset=False, finite=not precomputed)
         if precomputed:
             M_new, unknown = check_rows(matrix, len(self.embedding_), aligned_mask(mask, None), name="X")
             return M_new, unknown, np.full(M_new.shape[0], -1)
         if mask is not None:
-            raise ValueError("mask is of similarities: it needs affinity='precomputed'.")
+            raise ValueError(
+                "mask marks similarities: it requires affinity='precomputed', got samples. Leave it out."
+            )
         M_new, same = self._graph.rows(matrix)
         unknown = None
         if self.diagonal == "ignore":
-            known = np.flatnonzero(same >= 0)  # of these items the own entry was unknown
+            known = np.flatnonzero(same >= 0)  # the diagonal entries of these items were not fitted
             unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
         return *check_rows(M_new, len(self.embedding_), unknown), same
 
     def _mask_in_order(self, mask: Any, X: Any) -> Any:
-        """Return a frame of unknown similarities as an array with the rows of X and the fitted columns."""
+        """Return a mask DataFrame as an array, with its columns in the order of the fitted items."""
         if hasattr(X, "columns") and not X.index.equals(mask.index):
             raise ValueError("mask must have the rows of X in the same order. Pass mask.loc[X.index].")
         return flags_of(self._in_order(mask, "mask") if hasattr(self, "node_names_") else mask)
 
     def _in_order(self, frame: Any, name: str = "X") -> Any:
-        """Return a frame with its columns in the order of the fitted items, which they must name."""
+        """Return a DataFrame with its columns in the order of the fitted items; raise if the names differ."""
         names, columns = list(self.node_names_), list(frame.columns)
         if columns == names:
             return frame

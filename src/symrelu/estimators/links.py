@@ -1,4 +1,4 @@
-"""LinkPredictor: which pairs of nodes of a graph should be joined."""
+"""LinkPredictor: link prediction in a graph."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.estimators.queries import QueriesMixin
 from symrelu.fit.settings import Limits, Run, Start, documented
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
+from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.memory import batches
 from symrelu.problem import Problem
@@ -23,80 +23,82 @@ from symrelu.validation import NothingObserved, check_integer, check_number
 
 
 @documented
-class LinkPredictor(QueriesMixin, DecompositionEstimator):
+class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
-    The adjacency matrix B is divided by regularised degrees,
+    The adjacency matrix B is normalised by regularised degrees,
 
     .. math::
 
         N = D^{-1/2} B D^{-1/2}, \qquad D_i = \sum_j B_{ij} + \tau \, \text{mean degree},
 
-    factors of N ~ max(0, X) are fitted from several random starts, with few steps, a ridge and a low weight on
-    the zeros, and a pair is scored by :math:`X_{ij} \sqrt{D_i D_j}`, X the mean over the fits: what the model
-    expects in place of :math:`B_{ij}`. A pair without a link says little, since it may be a link not seen yet:
-    hence the low weight. Where the parameters speak of M, it is N.
+    and factors of N ~ max(0, X) are fitted from several random starts, with few steps, a Tikhonov penalty and a
+    low weight on the zeros. The score of a pair is :math:`X_{ij} \sqrt{D_i D_j}`, where X is the mean over the
+    fits: the prediction of the model for :math:`B_{ij}`. A pair without a link carries little information,
+    since its link may just not have been observed; hence the low weight. In the descriptions of the parameters,
+    M stands for N.
 
     Parameters
     ----------
     n_components : int, default=16
-        Number of columns of a factor. A graph with fewer nodes gets as many columns as nodes.
+        Number of columns of a factor, or the number of nodes if that is smaller.
     n_negative : setting
-        One column at least stays positive. The first negative one acts as a threshold.
+        At least one column stays positive. The first negative one acts as a threshold.
     alpha : setting
-        It is relative to N, which does not depend on the unit of B and has no eigenvalue above 1: one value
-        serves all graphs. From 2 on, nothing is left of the factor.
+        It is relative to N, which does not depend on the scale of B and has no eigenvalue above 1, so one value
+        serves all graphs. With 2 or more, the factor becomes zero.
     zero_weight : setting
-        They are the pairs without a link.
+        The zeros are the pairs without a link.
     degree_regularization : float, default=1.0
-        Multiple of the mean degree that is added to each degree: :math:`\tau` above, positive. It keeps nodes
-        with few links or none from dominating N.
+        Positive multiple of the mean degree that is added to each degree, :math:`\tau` above. It keeps nodes
+        with few or no links from dominating N.
     init : setting
-        An array needs ``n_init=1``.
+        An array requires ``n_init=1``.
     max_iter : setting
-        It is a limit of each fit. Reaching it is normal and gives no warning: a closer fit to the known links
-        does not predict others better.
+        The limit holds for each fit. Reaching it is normal and gives no warning: a closer fit to the observed
+        links does not predict others better.
     max_time : setting
-        It is a limit of each fit.
+        The limit holds for each fit.
     n_init : int, default=5
-        Number of fits from different seeds. X is the mean over them, which predicts better than any of them
-        where links are few, and depends less on the seed.
+        Number of fits from different seeds. X is their mean, which depends less on the seed and, if links are
+        few, predicts better than any single fit.
     n_jobs : int, optional
-        How many of them run at a time, as everywhere in scikit-learn.
+        Number of fits that run in parallel, as in scikit-learn.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_nodes, n_init * n_components)
-        The factors of all fits side by side, divided by the root of their number: a factor U of the mean X.
+        The factors of all fits side by side, divided by the square root of ``n_init``: a factor U of the mean
+        X.
     signature_ : ndarray of shape (n_init * n_components,)
         Signs of its columns, the negative ones last.
     root_degrees_ : ndarray of shape (n_nodes,)
         Square roots of the regularised degrees D. The score of a pair is
         ``(U[i] * signature_) @ U[j] * root_degrees_[i] * root_degrees_[j]``.
     known_ : csr_array of bool of shape (n_nodes, n_nodes)
-        The links that ``fit`` has seen, in both directions.
+        The links in the input of ``fit``, in both directions.
     reconstruction_err_ : float
         ||N - max(0, X)||_F over the pairs that are not masked.
     relative_error_ : float
-        The same divided by ||N||_F.
+        ``reconstruction_err_`` divided by ||N||_F.
     n_iter_ : int
         Number of steps of the longest fit.
     converged_ : bool
-        Whether all fits met a stopping test.
+        Whether all fits met a convergence test.
     stop_reason_ : str
-        Why a fit stopped; of one that did not converge, if there is one.
+        Why the fits stopped: the reason of one that did not converge, if there is one.
     history_ : History
-        What happened at each iteration of the first fit.
+        The history of the first fit.
     solution_ : Solution
-        The whole outcome for N.
+        The complete result for N.
     latest_record_ : Record
-        The newest line of the history, for callbacks (``set_callbacks``) while a single fit runs.
+        The latest row of the history, for callbacks (``set_callbacks``) while a single fit runs.
     node_names_ : ndarray of object of shape (n_nodes,)
-        Names of the nodes, where the input has some.
+        Names of the nodes, if the input has names.
     n_features_in_ : int
         Number of nodes.
     feature_names_in_ : ndarray of str
-        Their names, where they have some.
+        Their names, if the input has names that are strings.
 
     See Also
     --------
@@ -104,14 +106,13 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
 
     Notes
     -----
-    Self loops are ignored: they neither count in the degrees nor are fitted, and a node is never proposed to
-    itself.
+    Self loops are ignored: they are not counted in the degrees, not fitted, and never predicted.
 
-    Where ``score_pairs``, ``reconstruct`` and ``top_k`` speak of X and M, here they mean the scores and B.
+    In the descriptions of ``score_pairs``, ``reconstruct`` and ``top_k``, X and M stand for the scores and B.
 
     Examples
     --------
-    Two groups of nodes; one link inside a group is not known:
+    Two groups of nodes; one link inside a group is missing:
 
     >>> import numpy as np
     >>> from symrelu import LinkPredictor
@@ -126,7 +127,7 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
     True
     """
 
-    _usual_ends = (Status.MAX_ITER, Status.ROUNDING)
+    _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
         self,
@@ -169,18 +170,18 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
-        """Learn from the links of a graph.
+        """Fit the model to the links of a graph.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_nodes, n_nodes), or a graph
-            Adjacency matrix B: symmetric, nonnegative, of zeros and ones or of weights; or anything that
+            Adjacency matrix B, symmetric and nonnegative, binary or weighted; or anything that
             :func:`symrelu.graphs.as_similarity` reads.
         y : None
             Ignored.
         mask : sparse or dense bool matrix of shape (n_nodes, n_nodes), optional
-            True where it is unknown whether there is a link: such pairs are neither fitted nor counted in the
-            degrees, whatever X holds there.
+            True where it is unknown whether there is a link. Such pairs are neither fitted nor counted in the
+            degrees, regardless of their value in X.
 
         Returns
         -------
@@ -198,68 +199,69 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
                 "are zero: there is nothing to learn from."
             ) from error
         rank = min(rank, links.n)
-        settings["n_negative"] = _at_most(settings["n_negative"], rank - 1)
+        settings["n_negative"] = self._n_negative_below(rank)
         B = links.scaled
         root_degrees = _root_degrees(B, tau)
-        # Before the fit, so that callbacks can ask the estimator at each step.
+        # Set before the fit, so that callbacks can query the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
+        # A Problem scales B by 4^-exponent, and thus the roots of its degrees by 2^-exponent.
         self.root_degrees_ = np.ldexp(root_degrees, links.exponent).astype(links.dtype)
         self._decompose(X, links.divided(root_degrees), rank, diagonal="ignore", **settings)
         return self
 
-    def _check_count(self, n: int) -> None:
+    def _check_n_items(self, n: int) -> None:
         if n < 2:
             raise ValueError(f"X must have at least 2 nodes, since a link joins two, got n_samples = {n}.")
 
-    def _joined(self, fits: list[Solution], problem: Problem) -> Solution:
-        """Return the mean of several fits: here it is better than the one of lowest objective."""
-        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._usual_ends))
-        return replace(_mean(fits, problem, self.backend), status=unusual.status)
+    def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
+        """Return the mean of the fits, which predicts better than the fit with the lowest objective."""
+        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
+        return replace(_mean_solution(fits, problem, self.backend), status=unusual.status)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each node the k other nodes of largest score.
+        """Return for each node the k other nodes with the largest scores.
 
         Parameters
         ----------
         nodes : array-like of int
         k : int
         exclude_known : bool, default=True
-            Whether the links that ``fit`` has seen are left out.
+            Whether to leave out the links in the input of ``fit``.
         exclude : sparse or dense matrix of shape (n_nodes, n_nodes), optional
-            Pairs with an entry that is not zero are left out too.
+            Pairs with a nonzero entry are left out too.
 
         Returns
         -------
         items : ndarray of int of shape (len(nodes), k)
-            The best first, equal ones by their number; -1 where there are fewer than k.
+            In descending order of score; ties go to the lower index. -1 if there are fewer than k.
         scores : ndarray of shape (len(nodes), k)
-            Their scores; minus infinity where there are fewer than k.
+            Their scores; minus infinity if there are fewer than k.
         """
         return super().top_k(nodes, k, exclude=self._excluded(exclude_known, exclude))
 
     def top_links(
         self, k: int, *, exclude_known: bool = True, exclude: Any | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the k pairs of largest score of the whole graph.
+        """Return the k pairs with the largest scores in the whole graph.
 
-        All pairs are scored, some rows at a time: the memory is bounded by scikit-learn's ``working_memory``
-        (and by k).
+        All pairs are scored in batches of rows, within scikit-learn's ``working_memory`` (plus memory for k
+        pairs).
 
         Parameters
         ----------
         k : int
         exclude_known : bool, default=True
-            Whether the links that ``fit`` has seen are left out.
+            Whether to leave out the links in the input of ``fit``.
         exclude : sparse or dense matrix of shape (n_nodes, n_nodes), optional
-            Pairs with an entry that is not zero, in either direction, are left out too.
+            Pairs with a nonzero entry, in either direction, are left out too.
 
         Returns
         -------
         pairs : ndarray of int of shape (k, 2)
-            The best first, equal ones by their numbers; the lower number of a pair first. Where there are fewer
-            pairs than k, there are fewer rows.
+            In descending order of score; ties go to the lower indices. The lower index of a pair comes first.
+            Fewer than k rows if there are fewer pairs.
         scores : ndarray of shape (k,)
             Their scores.
         """
@@ -271,14 +273,14 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
             excluded = sparse.csr_array(excluded + excluded.T)
         n = len(left)
         pairs, scores = np.empty((0, 2), np.int64), np.empty(0, left.dtype)
-        # A score may be there five times: in the block, among the better ones and their places, to sort them.
+        # Peak memory is five times the block: the scores, the better ones, their places, and copies to sort.
         for batch in batches(n - 1, 5 * n * left.dtype.itemsize):
             first = batch.start
             block = left[batch] @ right[first:].T
-            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf
+            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf  # only pairs i < j
             if excluded is not None:
                 block[excluded[batch, first:].nonzero()] = -np.inf
-            # Pairs come by their numbers: one that only equals the last of the best comes after it.
+            # Pairs are visited in the order of their indices, so a score equal to the k-th best loses the tie.
             better = np.flatnonzero(block > (scores[-1] if len(scores) == k else -np.inf))
             better = better[largest(block.ravel()[better], k)]
             new = first + np.stack(np.divmod(better, block.shape[1]), axis=1)
@@ -288,7 +290,7 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
         return pairs, scores
 
     def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:
-        """Return the pairs that are left out, or None where there are none."""
+        """Return the pairs to leave out, or None if there are none."""
         check_is_fitted(self, "embedding_")
         known = self.known_ if exclude_known else None
         if exclude is None:
@@ -300,23 +302,24 @@ class LinkPredictor(QueriesMixin, DecompositionEstimator):
     def _model(self) -> SymmetricReLU:
         check_is_fitted(self, "embedding_")
         embedding, roots = self.embedding_, self.root_degrees_
-        held = getattr(self, "_held", None)
-        if held is None or held.embedding is not embedding or held.roots is not roots:
+        cached = getattr(self, "_cached_model", None)
+        if cached is None or cached.embedding is not embedding or cached.roots is not roots:
             model = SymmetricReLU(embedding * roots[:, None], self.signature_)
-            held = self._held = _Held(embedding, roots, model)
-        return held.model
+            cached = self._cached_model = _CachedModel(embedding, roots, model)
+        return cached.model
 
 
-class _Held(NamedTuple):
-    """The model that answers, and what it was made of."""
+class _CachedModel(NamedTuple):
+    """The model that answers queries, and the arrays it was built from, to detect that they changed."""
 
     embedding: np.ndarray
     roots: np.ndarray
     model: SymmetricReLU
 
 
-def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:
+def _mean_solution(fits: list[Solution], problem: Problem, backend: str) -> Solution:
     """Return the mean X of several fits as one solution."""
+    # X is quadratic in U, so the square root makes it a mean.
     U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
     signature = np.concatenate([fit.signature for fit in fits])
     order = np.argsort(-signature, kind="stable")  # the negative columns are the last
@@ -330,15 +333,11 @@ def _mean(fits: list[Solution], problem: Problem, backend: str) -> Solution:
         fits[0],
         model=replace(fits[0].model, U=U, signature=signature),
         n_iter=max(fit.n_iter for fit in fits),
-        n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),  # the last is as wide as all of them
+        # The pass above has the columns of all fits, and costs as much as one pass for each of them.
+        n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),
         relative_error=op.relative_error(losses.loss),
         objective=math.ldexp(losses.latent_loss, 4 * k) + alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
     )
-
-
-def _at_most(n_negative: Any, most: int) -> Any:
-    """Return how many columns are negative, in a factor that may be too narrow for all of them."""
-    return n_negative if isinstance(n_negative, str) else min(check_integer("n_negative", n_negative, 0), most)
 
 
 def _root_degrees(B: Any, tau: float) -> np.ndarray:

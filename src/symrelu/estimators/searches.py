@@ -1,10 +1,10 @@
-"""Warnings of an estimator, of which a search shows each once.
+"""Warnings of an estimator, each shown only once in a search.
 
-A search fits many clones of one estimator, and each of them may end at ``max_iter``. Python shows equal
-warnings once, but forgets what it has shown whenever the filters change, and scikit-learn changes them for
-each fit. So clones know that they are, and of those of one class fitted to matrices of one size, a process
-shows each cause once. An estimator that is no clone always warns, and filters that ask for every warning, or to
-raise them, get each.
+A search fits many clones of one estimator, and each of them may reach ``max_iter``. Python shows equal warnings
+once, but forgets which it has shown whenever the filters change, and scikit-learn changes them for each fit.
+Therefore clones are marked, and for all clones of one class fitted to matrices of one size, a process shows
+each cause once. An estimator that is not a clone always warns, and so do clones if the filters show or raise
+every warning.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from symrelu.fitted.solution import Solution
 
 _MARK = "_is_clone"
 
-# What this process has shown of clones: class, number of items, cause.
+# Warnings of clones that this process has shown: class, number of items, cause.
 _shown: set[tuple[str, int, str]] = set()
 
 
 def mark_clone(copy: Any) -> Any:
-    """Return a clone that knows that it is one, also after it was sent to another process.
+    """Mark an estimator as a clone; the mark is an attribute, so that it survives pickling.
 
     Parameters
     ----------
@@ -43,14 +43,15 @@ def warn_of_end(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
     Parameters
     ----------
     estimator : estimator
-        As fitted: nothing is lost if the warning is raised.
+        It must be fitted already, so that nothing is lost if the warning is raised.
     solution : Solution
     stacklevel : int
-        As for ``warnings.warn``, seen from the caller.
+        As for ``warnings.warn``, relative to the caller.
     """
     text = (
         f"{estimator!r} stopped before convergence: {solution.status.value}. "
-        f"{solution.status.advice}{_hint(solution)} relative_error_ and history_ tell how far it came."
+        f"{solution.status.advice}{_unbounded_hint(solution)} "
+        "relative_error_ and history_ show how far it got."
     )
     warn_once_in_a_search(
         estimator, text, ConvergenceWarning, cause=solution.status.name, stacklevel=stacklevel + 1
@@ -65,37 +66,39 @@ def warn_once_in_a_search(
     Parameters
     ----------
     estimator : estimator
-        It has ``n_features_in_``.
+        It must have ``n_features_in_``.
     text : str
     category : type of Warning
     cause : str
-        What warnings have in common of which one is enough.
+        Of warnings with the same cause, one is shown.
     stacklevel : int
-        As for ``warnings.warn``, seen from the caller.
+        As for ``warnings.warn``, relative to the caller.
     """
     if getattr(estimator, _MARK, False) and not _filters_want_each(text, category):
         key = (type(estimator).__name__, estimator.n_features_in_, cause)
         if key in _shown:
             return
         _shown.add(key)
-        text += " Other fits of a search may give the same warning: it is shown once."
+        text += " Other fits of a search may give the same warning, which is shown only once."
     warnings.warn(text, category, stacklevel=stacklevel + 1)
 
 
-def _hint(solution: Solution) -> str:
+def _unbounded_hint(solution: Solution) -> str:
     if solution.alpha > 0 or (solution.diagonal == "fit" and (solution.signature > 0).all()):
         return ""
     return (
-        " With negative columns or an ignored diagonal the loss need not have a minimum, and steps go on for "
-        "ever; a small alpha > 0 gives it one."
+        " With negative columns or an ignored diagonal the loss may have no minimum, so that no fit converges; "
+        "a small alpha > 0 ensures that it has one."
     )
 
 
 def _filters_want_each(text: str, category: type[Warning]) -> bool:
-    """Whether the filter for this warning shows, raises or ignores every one, rather than the first."""
+    """Whether the filter for this warning applies to every occurrence, rather than the first one only."""
+    # Python 3.14 can keep filters in a context variable instead of the module.
     current = getattr(warnings, "_get_filters", lambda: warnings.filters)()
     for action, message, kind, module, line in current:
         matches = message is None or message.match(text)
+        # Filters for one module or line are skipped, since the module that the warning points to is not known.
         if matches and issubclass(category, kind) and module is None and line == 0:
             return action in ("always", "all", "error", "ignore")
     return False

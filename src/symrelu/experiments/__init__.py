@@ -1,8 +1,9 @@
-"""The paper's experiments: cells that are stored as they end, tables, figures and a page.
+"""The paper's experiments: stored fits, and the tables, figures and page made from them.
 
 A :class:`Cell` is one fit: a case (the matrix), a method, a rank, a seed and limits. :func:`reproduce` runs the
-cells of an :class:`Experiment` that are not stored yet and writes what is made of them. An experiment is a file
-of this package that registers a function; ``EXPERIMENTS`` has them all by name (see ``registry``).
+cells of an :class:`Experiment` that are not stored yet, then writes its tables, figures and page. Each
+experiment is a module of this package that registers a function; ``EXPERIMENTS`` maps the names to these
+functions (see ``registry``).
 """
 
 from collections.abc import Mapping
@@ -17,8 +18,9 @@ from symrelu.experiments.registry import REGISTERED, MakeExperiment
 from symrelu.experiments.signed import Signed, find_signed_data
 from symrelu.experiments.synthetic import Synthetic
 
+# Importing a module registers the experiment that it defines, so that a new experiment needs no entry here.
 for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")  # where there is an experiment in it, it registers
+    import_module(f"{__name__}.{_module.name}")
 
 EXPERIMENTS: Mapping[str, MakeExperiment] = dict(sorted(REGISTERED.items()))
 

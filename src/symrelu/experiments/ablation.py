@@ -1,14 +1,14 @@
-"""One factor at a time from the setting that reproduces the paper."""
+"""One setting changed at a time, starting from those that reproduce the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from symrelu.experiments import paper, real, synthetic
 from symrelu.experiments.cases import Case, ReluGram, SampleGraph
 from symrelu.experiments.cells import Cell, CellResult
-from symrelu.experiments.experiment import Experiment, Figure, Results, results_of
+from symrelu.experiments.experiment import Experiment, Results, results_of
 from symrelu.experiments.methods import ReluFit, aapb
 from symrelu.experiments.registry import DataHome, Quick, Seeds, find_chosen, register_experiment
 from symrelu.experiments.tables import Entry, Table, fixed, scientific
@@ -22,6 +22,7 @@ def _with_step(step: float) -> ReluFit:
     return replace(REPRODUCING, name=f"step {step:g}", solver=AAPB(step_size=step))
 
 
+# Names are printed only; the other fields identify the stored fits.
 METHODS = (
     REPRODUCING,
     _with_step(1.0),
@@ -34,23 +35,24 @@ METHODS = (
     replace(REPRODUCING, name="safeguard, step 10", solver=AAPB(step_size=paper.STEP, safeguard=True)),
     replace(REPRODUCING, name="safeguard, step 1", solver=AAPB(step_size=paper.THEORY_STEP, safeguard=True)),
 )
+# A matrix that the model can fit exactly, and one that it cannot.
 SYNTHETIC = ((ReluGram(500, 10, 0.0), 12), (ReluGram(500, 10, 0.1), 70))
 SETS = ("ORL", "COIL20")
 
 
 @dataclass(frozen=True)
 class Ablation(Experiment):
-    """Errors after as many iterations as in the paper, with one setting changed at a time.
+    """Errors after the paper's number of iterations, with one setting changed at a time.
 
     Parameters
     ----------
     cases : tuple of SampleGraph
-        Those of ORL and COIL20 that were found.
+        The graphs of ORL and COIL20, if they were found.
     missing : tuple of str
-        What was not found.
+        Messages about those that were not found.
     seeds : int, default=3
     quick : bool, default=False
-        The small problems only.
+        Whether to run the small problems only.
     """
 
     cases: tuple[SampleGraph, ...] = ()
@@ -60,22 +62,22 @@ class Ablation(Experiment):
 
     @property
     def title(self) -> str:
-        """Say what it is."""
+        """Title of the page."""
         return f"One setting changed at a time{' (quick version)' if self.quick else ''}"
 
     def introduction(self) -> Sequence[str]:
-        """Say what was run."""
+        """Return paragraphs that say what was run."""
         setting = (
-            "The setting that reproduces the paper's real data is AAPB with momentum 1, step 10, alpha 0, a "
-            "normal random start scaled to M, no safeguard. Each row changes one of them; the last row is the "
-            f"setting that the convergence theorem covers. Stopped after "
-            f"{paper.SYNTHETIC_MAX_ITER} iterations or at 1e-4 on the synthetic matrices and after "
-            f"{paper.REAL_MAX_ITER} on the graphs."
+            "The settings that reproduce the paper's real data are AAPB with momentum 1, step 10, alpha 0, a "
+            "normal random start scaled to M, and no safeguard. Each row changes one of them; the last row "
+            f"has the settings that the convergence theorem covers. Stopped after {paper.SYNTHETIC_MAX_ITER} "
+            "iterations or at a relative error of 1e-4 on the synthetic matrices, and after "
+            f"{paper.REAL_MAX_ITER} iterations on the graphs."
         )
         return (setting, *(f"Not run. {reason}" for reason in self.missing))
 
     def problems(self) -> list[tuple[Case, int, Limits]]:
-        """Return matrices, ranks and limits."""
+        """Return the matrices with the rank and the limits of their fits."""
         graphs: list[tuple[Case, int, Limits]] = [
             (case, paper.REAL_RANK[case.key], real.LIMITS) for case in self.cases
         ]
@@ -84,7 +86,7 @@ class Ablation(Experiment):
         return [*((case, rank, synthetic.LIMITS) for case, rank in matrices), *graphs]
 
     def cells(self) -> Sequence[Cell]:
-        """Return all fits, those of a matrix after each other."""
+        """Return all fits, those of the same matrix one after another."""
         return [
             Cell(case, rank, method, seed, limits)
             for case, rank, limits in self.problems()
@@ -101,50 +103,39 @@ class Ablation(Experiment):
 
     def tables(self, results: Results) -> Sequence[Table]:
         """Return the errors and the evaluations."""
-        problems = self.problems()
-        heads = tuple(f"{case.name}, r={rank}" for case, rank, _ in problems)
-        errors, evaluations = [], []
-        for method in METHODS:
-            runs = [self._results(results, problem, method) for problem in problems]
-            errors.append(
-                (method.name, tuple(Entry.of(run, lambda result: result.relative_error) for run in runs))
-            )
-            evaluations.append(
-                (method.name, tuple(Entry.of(run, lambda result: result.n_evaluations) for run in runs))
-            )
+        rows = {
+            method.name: [self._results(results, problem, method) for problem in self.problems()]
+            for method in METHODS
+        }
+        errors = self._table("ablation_error", "Relative error", rows, lambda result: result.relative_error)
+        evaluations = self._table(
+            "ablation_evaluations", "Evaluations", rows, lambda result: result.n_evaluations
+        )
+        note = "With the safeguard, a step takes two evaluations."
         return [
-            Table(
-                "ablation_error",
-                "Relative error",
-                "setting",
-                heads,
-                tuple(errors),
-                form=_three_digits,
-                seeds=self.seeds,
-            ),
-            Table(
-                "ablation_evaluations",
-                "Evaluations",
-                "setting",
-                heads,
-                tuple(evaluations),
-                form=fixed(0),
-                note="A step of the safeguard counts two.",
-                seeds=self.seeds,
-            ),
+            replace(errors, form=_three_digits),
+            replace(evaluations, form=fixed(0), note=note),
         ]
 
-    def figures(self, results: Results) -> Sequence[Figure]:
-        """Return none: the table says it."""
-        return []
+    def _table(
+        self,
+        name: str,
+        title: str,
+        rows: dict[str, list[list[CellResult]]],
+        number: Callable[[CellResult], float],
+    ) -> Table:
+        heads = tuple(f"{case.name}, r={rank}" for case, rank, _ in self.problems())
+        entries = ((label, tuple(Entry.of(runs, number) for runs in row)) for label, row in rows.items())
+        return Table(name, title, "setting", heads, tuple(entries), seeds=self.seeds)
 
 
 def _three_digits(value: float) -> str:
+    # The errors of one table range from 1e-4 to 1.
     return f"{value:.3f}" if value >= 0.1 else scientific(2)(value)
 
 
 @register_experiment("ablation")
 def make_ablation(data: DataHome = None, seeds: Seeds = None, quick: Quick = False) -> Ablation:
-    """Step, start, alpha and safeguard changed one at a time from the paper's setting (3 seeds)."""
+    """Step, start, alpha and safeguard changed one at a time from the paper's settings (3 seeds)."""
     cases, missing = find_chosen(real.find_data_sets, data, SETS, paper.REAL_RANK)
     return Ablation(cases, missing, seeds=1 if quick else seeds or 3, quick=quick)

@@ -1,11 +1,15 @@
-"""The matrices of the experiments. A case is a frozen value whose repr says all that determines its matrix."""
+"""The matrices of the experiments.
+
+A case is a frozen value whose repr contains everything that determines its matrix, because stored results are
+looked up by it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from symrelu.datasets import load_digits_graph, load_graph, make_relu_gram
 from symrelu.datasets.published import find_dataset, load_dataset
@@ -13,11 +17,11 @@ from symrelu.graphs import self_tuning_graph
 
 
 class Case(Hashable, Protocol):
-    """Something that gives a matrix."""
+    """A matrix that can be loaded."""
 
     @property
     def name(self) -> str:
-        """What to print."""
+        """Name to print."""
 
     @property
     def n(self) -> int:
@@ -25,7 +29,7 @@ class Case(Hashable, Protocol):
 
     @property
     def random(self) -> bool:
-        """Whether each seed is another matrix."""
+        """Whether each seed gives a different matrix."""
 
     def load(self, seed: int) -> Any:
         """Return the matrix of that seed."""
@@ -33,7 +37,7 @@ class Case(Hashable, Protocol):
 
 @dataclass(frozen=True)
 class ReluGram:
-    """The paper's synthetic matrix; each seed is another one.
+    """The paper's synthetic matrix; each seed gives a different one.
 
     Parameters
     ----------
@@ -49,11 +53,12 @@ class ReluGram:
     random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shift", float(self.shift))  # one value, one repr
+        # 0 and 0.0 must have the same repr, or their results would be stored twice.
+        object.__setattr__(self, "shift", float(self.shift))
 
     @property
     def name(self) -> str:
-        """What to print, in the paper's letters."""
+        """Name to print, in the paper's notation."""
         return f"m={self.n}, r̄={self.planted_rank}, p={self.shift:g}"
 
     def load(self, seed: int) -> Any:
@@ -81,15 +86,15 @@ class SampleGraph:
     Parameters
     ----------
     key : str
-        The paper's name of the set.
+        Name of the set in the paper.
     name : str
-        What to print: it says so where the set is a reconstruction.
+        Name to print. It says so if the set is a reconstruction.
     n : int
         Number of samples.
     sha256 : str
-        Of the file, so that results of another file are not taken for results of this one.
+        SHA-256 of the file, so that stored results of a different file are not reused.
     data_home : str or None
-        Where the file lies; not part of what the case is.
+        Folder of the file. It does not identify the case.
     """
 
     key: str
@@ -101,12 +106,12 @@ class SampleGraph:
 
     @classmethod
     def find(cls, key: str, data_home: str | None = None) -> SampleGraph:
-        """Return the case of a set; FileNotFoundError says what is missing."""
+        """Return the case of a set, or raise a FileNotFoundError that says what is missing."""
         found = find_dataset(key, data_home)
         return cls(key, found.name, found.n_samples, found.sha256, data_home)
 
     def load(self, seed: int) -> Any:
-        """Return a csr_array, or raise if the file is not the one that was found."""
+        """Return a csr_array, or raise if the file has changed since :meth:`find`."""
         if find_dataset(self.key, self.data_home).sha256 != self.sha256:
             raise ValueError(f"The file of {self.name} has changed since it was found. Run the command again.")
         return self_tuning_graph(load_dataset(self.key, self.data_home).data)
@@ -114,7 +119,7 @@ class SampleGraph:
 
 @dataclass(frozen=True)
 class PublishedGraph:
-    """One of the small graphs; its file must be the known one.
+    """One of the small graphs, whose file must have the listed SHA-256.
 
     Parameters
     ----------
@@ -123,7 +128,7 @@ class PublishedGraph:
     n : int
         Number of nodes.
     data_home : str or None
-        Where the file lies; not part of what the case is.
+        Folder of the file. It does not identify the case.
     """
 
     name: str
@@ -133,7 +138,7 @@ class PublishedGraph:
 
     @classmethod
     def find(cls, name: str, data_home: str | None = None) -> PublishedGraph:
-        """Return the case of a graph; FileNotFoundError says what is missing."""
+        """Return the case of a graph, or raise a FileNotFoundError that says what is missing."""
         return cls(name, find_dataset(name, data_home).n_samples, data_home)
 
     def load(self, seed: int) -> Any:
@@ -141,11 +146,26 @@ class PublishedGraph:
         return load_graph(self.name, self.data_home).M
 
 
+Found = TypeVar("Found", bound=Case)
+
+
+def find_cases(find: Callable[[str], Found], names: Iterable[str]) -> tuple[tuple[Found, ...], tuple[str, ...]]:
+    """Return the cases whose files were found, and the error message of each of the others."""
+    cases, missing = [], []
+    for name in names:
+        try:
+            cases.append(find(name))
+        except (OSError, ValueError) as error:
+            missing.append(str(error))
+    return tuple(cases), tuple(missing)
+
+
 def matrix_of(case: Case, seed: int) -> Any:
-    """Return ``case.load(seed)``. Most fits of the same matrix follow each other, so that one is kept."""
-    return _load(case, seed if case.random else 0)
+    """Return ``case.load(seed)``, from memory if it is the matrix of the previous call."""
+    return _load_cached(case, seed if case.random else 0)
 
 
+# One matrix is enough, because the cells of an experiment are ordered by matrix.
 @lru_cache(maxsize=1)
-def _load(case: Case, seed: int) -> Any:
+def _load_cached(case: Case, seed: int) -> Any:
     return case.load(seed)

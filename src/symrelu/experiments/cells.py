@@ -1,4 +1,4 @@
-"""A cell is one fit of an experiment. Each is stored as it ends, so that a stopped run goes on where it was."""
+"""Cells, the single fits of an experiment. Each is stored when it ends, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import allowed_threads
 from symrelu.validation import check_integer
 
+# Increase the version if the fields of a stored cell change; files of another version are computed again.
 FORMAT = "symrelu cell"
 FORMAT_VERSION = 1
 CURVES = ("iteration", "evaluations", "seconds", "relative_error")
@@ -35,7 +36,7 @@ CURVES = ("iteration", "evaluations", "seconds", "relative_error")
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit: everything that determines its numbers.
+    """One fit, described by everything that determines its numbers.
 
     Parameters
     ----------
@@ -44,9 +45,9 @@ class Cell:
     rank : int
     method : Method
     seed : int
-        Of the matrix, where it is random, and of the start.
+        Seed of the start, and of the matrix if it is random.
     limits : Limits
-        Iterations and tolerances; never a time, since machines differ.
+        Iterations and tolerances. A time limit is not allowed, because results would depend on the machine.
     """
 
     case: Case
@@ -57,12 +58,16 @@ class Cell:
 
     def __post_init__(self) -> None:
         if self.limits.max_time is not None:
-            raise ValueError("A cell stops by iterations and tolerances, not by the clock.")
+            raise ValueError(
+                f"A cell must not have a time limit, got max_time={self.limits.max_time}. Use max_iter and the "
+                "tolerances, which do not depend on the machine."
+            )
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What the stored file must say of itself."""
+        """Settings that are stored with the result, and checked when it is loaded."""
         return {
+            # Another release may give other numbers, so its cells are not reused.
             "symrelu": symrelu.__version__,
             "case": repr(self.case),
             "rank": self.rank,
@@ -73,18 +78,19 @@ class Cell:
 
     @cached_property
     def file_name(self) -> str:
-        """A name to read, made unique by the digest of the settings."""
+        """A readable file name, made unique by the digest of the settings."""
         words = f"{self.case.name} {self.rank} {self.method.name} {self.seed}"
+        # Names of cases contain characters that some file systems do not allow.
         words = re.sub(r"[^A-Za-z0-9.]+", "-", words).strip("-.")
         return f"{words}-{_digest(self.settings)[:16]}.json"
 
     @property
     def cost(self) -> float:
-        """Return a rough measure of the work, for the estimate of the time left."""
+        """A rough measure of the work, from which the remaining time is estimated."""
         return self.method.cost(self.case.n, self.rank) * self.limits.max_iter
 
     def fit(self, callback: Callback | None = None) -> Solution:
-        """Make the fit; Ctrl-C raises, since half a fit is no result."""
+        """Run the fit. Ctrl-C raises KeyboardInterrupt, because a partial fit must not be stored."""
         M = matrix_of(self.case, self.seed)
         solution = self.method.fit(M, self.rank, self.seed, self.limits, callback)
         if solution.status is Status.INTERRUPTED:
@@ -94,7 +100,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellResult:
-    """What a cell gave.
+    """The result of a cell.
 
     Attributes
     ----------
@@ -103,9 +109,9 @@ class CellResult:
     n_iter, n_evaluations : int
     seconds, relative_error : float
     curves : dict of str to list
-        The columns of the history that figures draw.
+        The columns of the history that the figures draw.
     environment : dict of str to str
-        Versions and machine.
+        Versions of the packages, and the machine.
     """
 
     status: str
@@ -118,7 +124,7 @@ class CellResult:
 
     @classmethod
     def from_solution(cls, solution: Solution) -> CellResult:
-        """Keep what tables and figures need."""
+        """Return the numbers of a fit that tables and figures need."""
         columns = solution.history.as_dict()
         return cls(
             status=solution.status.name,
@@ -132,23 +138,23 @@ class CellResult:
 
     @property
     def half_squared_error(self) -> float:
-        """relative_error^2 / 2."""
+        """``relative_error**2 / 2``, the number that the paper prints for real data."""
         return self.relative_error**2 / 2
 
     def error_within(self, evaluations: int) -> float:
-        """Return the lowest relative error within so many evaluations."""
+        """Return the lowest relative error within that number of evaluations."""
         curves = zip(self.curves["evaluations"], self.curves["relative_error"], strict=True)
         return min(error for count, error in curves if count <= evaluations)
 
     @property
     def ran_away(self) -> bool:
-        """Whether the fit left the finite numbers, or ended farther from M than it began."""
+        """Whether the fit diverged: it became non-finite, or ended farther from M than it began."""
         first, last = self.curves["relative_error"][0], self.curves["relative_error"][-1]
         return self.status == Status.NON_FINITE.name or last > first
 
 
 class Refused(NamedTuple):
-    """A file that is not trusted, and why."""
+    """A stored file that failed validation, and the reason."""
 
     path: Path
     reason: str
@@ -157,24 +163,24 @@ class Refused(NamedTuple):
 class CellStore:
     """A folder of cells, one JSON file each.
 
-    A file is taken only if it is whole (its own SHA-256 agrees), says the settings that were asked for, and
-    holds numbers of the right kind. Anything else is computed anew.
+    Files are validated on load: the SHA-256 of the content, the settings and the types of all numbers must
+    match. A cell whose file fails is computed again.
 
     Parameters
     ----------
     folder : path
-        Made when the first cell is saved.
+        Created when the first cell is saved.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
     def path(self, cell: Cell) -> Path:
-        """Return where a cell is kept."""
+        """Return the path of a cell's file."""
         return self.folder / cell.file_name
 
     def save(self, cell: Cell, result: CellResult) -> None:
-        """Write a cell aside and put it in place."""
+        """Write a cell atomically."""
         content = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
@@ -187,7 +193,7 @@ class CellStore:
             file.write(json.dumps(content, allow_nan=False).encode())
 
     def load(self, cell: Cell) -> CellResult | Refused | None:
-        """Return the stored result, None where there is no file, or why the file is not trusted."""
+        """Return the stored result, None if there is no file, or the reason why the file is refused."""
         path = self.path(cell)
         try:
             content = json.loads(path.read_bytes())
@@ -196,90 +202,94 @@ class CellStore:
         except (OSError, ValueError, RecursionError) as error:
             return Refused(path, f"it cannot be read ({error})")
         try:
-            return _checked(content, cell)
+            return _validated_result(content, cell)
         except (KeyError, TypeError, ValueError) as error:
             return Refused(path, str(error))
 
 
-def _checked(content: Any, cell: Cell) -> CellResult:
+def _validated_result(content: Any, cell: Cell) -> CellResult:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"it is no {FORMAT} file")
+        raise ValueError(f"it is not a {FORMAT} file")
     if content.get("version") != FORMAT_VERSION:
         raise ValueError(f"its version is {content.get('version')}, expected {FORMAT_VERSION}")
+    # The digest was computed before it was added to the content, so it is removed for the comparison.
     if content.pop("sha256", None) != _digest(content):
-        raise ValueError("its SHA-256 does not agree with what it holds")
+        raise ValueError("its SHA-256 does not match its content")
     if content.get("settings") != cell.settings:
-        raise ValueError("it belongs to other settings")
+        raise ValueError("it was computed with other settings")
     result = CellResult(**content["result"])
     counts, numbers = (result.n_iter, result.n_evaluations), (result.seconds, result.relative_error)
     curves = [result.curves[name] for name in CURVES]
     if not (
         result.status in Status.__members__
         and all(type(count) is int and count >= 0 for count in counts)
-        and all(map(_is_size, numbers))
-        and all(isinstance(curve, list) and all(map(_is_size, curve)) for curve in curves)
+        and all(map(_is_nonnegative_number, numbers))
+        and all(isinstance(curve, list) and all(map(_is_nonnegative_number, curve)) for curve in curves)
         and len({len(curve) for curve in curves}) == 1
         and len(curves[0]) > 0
         and isinstance(result.environment, dict)
         and all(isinstance(text, str) for text in result.environment.values())
     ):
-        raise ValueError("it holds something else than the numbers of a fit")
+        raise ValueError("its content is not the result of a fit")
     return result
 
 
-def _is_size(value: Any) -> bool:
+def _is_nonnegative_number(value: Any) -> bool:
+    # bool is a subclass of int, so isinstance would accept True.
     return type(value) in (int, float) and math.isfinite(value) and value >= 0
 
 
 def _digest(content: Any) -> str:
+    # Sorted keys make the digest independent of the order in which a dict was filled.
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 class Failure(NamedTuple):
-    """What a cell said that ended with an error."""
+    """The error message of a cell that failed."""
 
     message: str
 
 
 class Monitor:
-    """What :func:`run_cells` tells while it works; this one keeps silent."""
+    """Receives the progress of :func:`run_cells`. This base class ignores it."""
 
     def begin(self, cells: int, stored: int, cost: float) -> None:
-        """Say how many cells there are, how many of them are stored, and the cost of the others."""
+        """Receive the number of cells, how many of them are stored, and the cost of the others."""
 
     def refused(self, refused: Refused) -> None:
-        """Say that a stored file is not trusted."""
+        """Receive a stored file that failed validation."""
 
     def advance(self, cost: float) -> None:
-        """Say how much of the cost has been spent since the last call."""
+        """Receive the cost that has been spent since the last call."""
 
     def ended(self, cell: Cell, result: CellResult | Failure) -> None:
-        """Say that a cell has ended."""
+        """Receive the result or the error of a cell that has ended."""
 
 
 def run_cells(
     cells: Iterable[Cell], store: CellStore, *, jobs: int = 1, monitor: Monitor | None = None
 ) -> dict[Cell, CellResult]:
-    """Return the results of all cells, from the store where they are there; run and store the others.
+    """Return the results of all cells: load those in the store, run and store the others.
 
     Parameters
     ----------
     cells : iterable of Cell
     store : CellStore
     jobs : int, default=1
-        Cells that run at a time, each in a process of its own with its share of the threads.
+        Number of cells to run in parallel, each in its own process with its share of the threads.
     monitor : Monitor, optional
+        Receives the progress.
 
     Returns
     -------
     results : dict of Cell to CellResult
-        Cells that ended with an error are missing; the monitor was told.
+        Cells that failed are left out; the monitor receives their errors.
     """
     check_integer("jobs", jobs, 1)
     monitor = Monitor() if monitor is None else monitor
     results: dict[Cell, CellResult] = {}
     pending: list[Cell] = []
-    cells = list(dict.fromkeys(cells))
+    cells = list(dict.fromkeys(cells))  # tables may share cells
     for cell in cells:
         stored = store.load(cell)
         if isinstance(stored, CellResult):
@@ -289,9 +299,9 @@ def run_cells(
             monitor.refused(stored)
         pending.append(cell)
     monitor.begin(len(cells), len(results), sum(cell.cost for cell in pending))
-    jobs = min(jobs, len(pending))
+    jobs = min(jobs, len(pending))  # no process without a cell, and no pool for a single one
     outcomes = (
-        _run_in_processes(pending, store, jobs, monitor) if jobs > 1 else _run_in_turn(pending, store, monitor)
+        _run_in_processes(pending, store, jobs, monitor) if jobs > 1 else _run_serially(pending, store, monitor)
     )
     for cell, outcome in outcomes:
         monitor.ended(cell, outcome)
@@ -303,8 +313,9 @@ def run_cells(
 Outcome = tuple[Cell, CellResult | Failure]
 
 
-def _run_in_turn(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> Iterable[Outcome]:
+def _run_serially(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> Iterable[Outcome]:
     for cell in cells:
+        # The cost assumes max_iter iterations, so each one advances the display by an equal share.
         share = cell.cost / cell.limits.max_iter
         spent = [0.0]
 
@@ -313,16 +324,17 @@ def _run_in_turn(cells: Sequence[Cell], store: CellStore, monitor: Monitor) -> I
             monitor.advance(share)
 
         outcome = _run_one(cell, store, advance)
-        monitor.advance(cell.cost - spent[0])
+        monitor.advance(cell.cost - spent[0])  # a fit may stop before max_iter
         yield outcome
 
 
 def _run_in_processes(
     cells: Sequence[Cell], store: CellStore, jobs: int, monitor: Monitor
 ) -> Iterable[Outcome]:
+    # More threads than cores in total would slow all processes down.
     threads = max(1, joblib.cpu_count() // jobs)
     with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
-        # One cell at a time to whoever is free: they differ by factors of a hundred.
+        # Dispatch cells one by one, because their run times differ by factors of a hundred.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
         try:
             for cell, outcome in parallel(joblib.delayed(_run_one)(cell, store) for cell in cells):
@@ -330,18 +342,20 @@ def _run_in_processes(
                 yield cell, outcome
         except BrokenProcessPool as error:
             raise MemoryError(
-                "A process that made a fit was killed, most likely because memory ran out. What had ended is "
-                "stored: run the command again with fewer jobs."
+                "A worker process was killed, most likely because memory ran out. Finished fits are stored: "
+                "run the command again with fewer jobs."
             ) from error
 
 
 def _run_one(cell: Cell, store: CellStore, callback: Callable[[FitProgress], None] | None = None) -> Outcome:
-    stored = store.load(cell)  # by another run in the same folder, meanwhile
+    # Another run in the same folder may have finished the cell in the meantime.
+    stored = store.load(cell)
     if isinstance(stored, CellResult):
         return cell, stored
     try:
         result = CellResult.from_solution(cell.fit(callback))
-    except Exception as error:  # one cell must not end the others; the monitor says it
+    except Exception as error:  # one failed cell must not stop the others; the monitor reports it
         return cell, Failure(f"{type(error).__name__}: {error}")
-    store.save(cell, result)  # where this fails, the next ones would be lost too
+    # Not inside the try: if saving fails, the results of all later cells would be lost too.
+    store.save(cell, result)
     return cell, result

@@ -1,4 +1,4 @@
-"""Which versions and which machine gave a number."""
+"""The versions and the machine behind a number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 @lru_cache(maxsize=1)
 def describe_environment() -> dict[str, str]:
-    """Return names and values that a reader needs to judge numbers and seconds.
+    """Return what a reader needs to interpret numbers and times.
 
     Returns
     -------
@@ -36,7 +36,8 @@ def describe_environment() -> dict[str, str]:
 
 
 def _processor() -> str:
-    """Return the model of the processor where the system tells it."""
+    """Return the model of the processor, if the system reports it."""
+    # On Linux, platform.processor() returns the architecture or nothing.
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             models = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -46,4 +47,5 @@ def _processor() -> str:
 
 
 def _usable_cores() -> int:
+    # In a container or under taskset, a process may use fewer cores than the machine has.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""What the experiments have in common: cells in, tables, figures and a page out."""
+"""The interface of an experiment, and the function that runs one and writes its tables, figures and page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Results = Mapping[Cell, CellResult]
 
 
 class Figure(NamedTuple):
-    """A picture and what it shows.
+    """A drawing with its caption.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Figure(NamedTuple):
 
 
 class Experiment(ABC):
-    """Cells, and what is made of their results.
+    """Cells to run, and the tables and figures of their results.
 
     Attributes
     ----------
     missing : tuple of str
-        A sentence for each data set that was not found, which the user is told before the work.
+        A message for each data set that was not found. The command line prints them before the first fit.
     """
 
     missing: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Experiment(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What the page is called."""
+        """Title of the page."""
 
     @abstractmethod
     def introduction(self) -> Sequence[str]:
@@ -57,19 +57,19 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self) -> Sequence[Cell]:
-        """Return the cells, in the order in which they are run."""
+        """Return the cells in the order in which to run them."""
 
     @abstractmethod
     def tables(self, results: Results) -> Sequence[Table]:
-        """Return the tables; cells without a result are left open."""
+        """Return the tables, with None as the entry of cells that have no result."""
 
-    @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the figures."""
+        """Return the figures, none by default."""
+        return []
 
 
 def results_of(cells: Iterable[Cell], results: Results) -> list[CellResult]:
-    """Return the results of those cells that have one."""
+    """Return the results of the cells that have one."""
     return [results[cell] for cell in cells if cell in results]
 
 
@@ -81,26 +81,27 @@ def reproduce(
     monitor: Monitor | None = None,
     command: str = "",
 ) -> tuple[list[Table], list[Path]]:
-    """Run what is not stored yet, and write tables, figures and one page into a folder.
+    """Run the cells that are not stored yet, and write tables, figures and a page to a folder.
 
     Parameters
     ----------
     experiment : Experiment
     folder : path
-        Made if it does not exist. Cells are kept in its subfolder ``cells``.
+        Created if it does not exist. Cells are stored in its subfolder ``cells``.
     jobs : int, default=1
-        Cells that run at a time.
+        Number of cells to run in parallel.
     monitor : Monitor, optional
-        Is told how far it is.
+        Receives the progress.
     command : str
-        What to print on the page as the command that made it.
+        The command that made the page, printed on it.
 
     Returns
     -------
     tables : list of Table
     written : list of Path
-        The files, the page first.
+        The files that were written, the page first.
     """
+    # A missing package or an unusable folder should raise an error before hours of fits, not after them.
     require_jinja2()
     cells = experiment.cells()
     folder = make_folder(folder)
@@ -109,14 +110,16 @@ def reproduce(
     results = run_cells(cells, CellStore(folder / "cells"), jobs=jobs, monitor=monitor)
     tables, figures = list(experiment.tables(results)), list(experiment.figures(results))
     written = [
-        _write(page, render_page(experiment, results, tables, figures, command)),
-        _write(folder / "cells.csv", cells_to_csv(results)),
-        _write(folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)),
-        _write(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
+        _write_text(page, render_page(experiment, results, tables, figures, command)),
+        _write_text(folder / "cells.csv", cells_to_csv(results)),
+        _write_text(
+            folder / "tables.md", f"# {experiment.title}\n\n" + "\n".join(t.to_markdown() for t in tables)
+        ),
+        _write_text(folder / "tables.tex", "\n".join(table.to_latex() for table in tables)),
     ]
     for table in tables:
-        written.append(_write(folder / f"{table.name}.csv", table.to_csv()))
-        written.append(_write(folder / f"{table.name}.rst", table.to_rst()))
+        written.append(_write_text(folder / f"{table.name}.csv", table.to_csv()))
+        written.append(_write_text(folder / f"{table.name}.rst", table.to_rst()))
     for figure in figures:
         for kind in ("png", "svg"):
             written.append(folder / f"{figure.name}.{kind}")
@@ -125,7 +128,7 @@ def reproduce(
 
 
 def cells_to_csv(results: Results) -> str:
-    """Return one line for each cell."""
+    """Return a CSV table with one line per cell."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     numbers = ("status", "n_iter", "n_evaluations", "seconds", "relative_error", "half_squared_error")
@@ -133,11 +136,13 @@ def cells_to_csv(results: Results) -> str:
     for cell, result in results.items():
         values = (getattr(result, name) for name in numbers)
         settings = [cell.case.name, cell.rank, cell.method.name, cell.seed, cell.limits.max_iter]
+        # The repr of the method identifies the fit; its name alone may leave out settings.
         writer.writerow([*settings, *values, result.environment.get("threads", ""), repr(cell.method)])
     return file.getvalue()
 
 
-def _write(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
+    # A reader of the page never sees half of it, and an interruption leaves the old files.
     with write_atomically(path) as file:
         file.write(text.encode())
     return path

@@ -1,4 +1,4 @@
-"""The paper's two figures. Lines differ in lightness and in style, so that greyscale keeps them apart."""
+"""The paper's two figures. Lines differ in lightness and in style, so that they stay distinct in greyscale."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from symrelu.experiments.cells import CellResult
 from symrelu.plots import new_figure, plain_ticks
 
-# Fractions of a colour map that runs from dark to light, and dashes, so that neighbours differ in both.
-_STYLES: tuple[Any, ...] = (
+# Dash patterns; neighbouring lines also differ in colour.
+_LINE_STYLES: tuple[Any, ...] = (
     (0, (6, 2)),
     (0, (3, 1.5)),
     (0, (1, 1)),
@@ -25,7 +25,7 @@ Runs = Sequence[CellResult]
 
 
 def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]) -> Any:
-    """Draw error against iterations for each momentum, one panel for each problem.
+    """Draw the error against iterations for each momentum, one panel per problem.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ def draw_momenta(panels: Mapping[str, Mapping[float, tuple[Runs, float | None]]]
 
     figure = new_figure(figsize=(6.2 * len(panels), 4.6))
     for ax, (title, lines) in zip(np.ravel(figure.subplots(1, len(panels))), panels.items(), strict=True):
-        shades = np.linspace(0.0, 0.82, len(lines))
+        shades = np.linspace(0.0, 0.82, len(lines))  # the light end of viridis is hard to see on white
         for k, (momentum, (runs, printed)) in enumerate(lines.items()):
             color = colormaps["viridis"](shades[k])
             errors = columns_of(runs, "relative_error")
             iterations = np.arange(errors.shape[1])
-            style = _STYLES[k % len(_STYLES)]
+            style = _LINE_STYLES[k % len(_LINE_STYLES)]
             label = f"{momentum:g}"
             ax.plot(iterations, np.median(errors, axis=0), color=color, linestyle=style, lw=1.8, label=label)
             if len(runs) > 1:
@@ -72,7 +72,7 @@ class MethodCurve(NamedTuple):
     label : str
     runs : sequence of CellResult
     paper : float or None
-        half_squared_error that the paper prints.
+        The half squared error that the paper prints.
     """
 
     label: str
@@ -80,8 +80,8 @@ class MethodCurve(NamedTuple):
     paper: float | None
 
 
-# Lightness falls from the baselines to the paper's method; what stands beside it is thin.
-_METHODS: dict[str, dict[str, Any]] = {
+# The baselines are light, the paper's method is dark, and step 1, which is shown for comparison, is thin.
+_METHOD_STYLES: dict[str, dict[str, Any]] = {
     "SymANLS": {"color": "#b5b52c", "linestyle": (0, (6, 2)), "marker": "s"},
     "SymHALS": {"color": "#e08a3c", "linestyle": (0, (1, 1)), "marker": "D"},
     "APB, step 10": {"color": "#2f8f8b", "linestyle": (0, (6, 2, 1, 2)), "marker": "^"},
@@ -95,13 +95,13 @@ _METHODS: dict[str, dict[str, Any]] = {
 
 
 def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[str, float]) -> Any:
-    """Draw half_squared_error against iterations (above) and seconds (below), one column for each data set.
+    """Draw the half squared error against iterations (above) and seconds (below), one column per data set.
 
     Parameters
     ----------
     panels : dict of str to sequence of MethodCurve
     bounds : dict of str to float
-        half_squared_error below which no U U^T of that rank can come, by data set.
+        Lower bound of the half squared error of any U U^T of that rank, by data set.
 
     Returns
     -------
@@ -127,45 +127,48 @@ def draw_methods(panels: Mapping[str, Sequence[MethodCurve]], bounds: Mapping[st
                 ax.set_xlabel("seconds")
             if k == 0:
                 ax.set_ylabel("half squared error")
-        _limit_height(axes[0, k], curves, bounds.get(title))
+        _limit_ordinate(axes[0, k], curves, bounds.get(title))
+    # One legend for all panels, which may have different methods.
     shown: dict[str, Any] = {}
     for ax in axes[0]:
         shown.update(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     labels, handles = list(shown), list(shown.values())
-    in_a_row = min(len(labels), 2 * len(panels) + 1)
-    figure.legend(handles, labels, loc="outside lower center", ncols=in_a_row, frameon=False)
+    legend_columns = min(len(labels), 2 * len(panels) + 1)
+    figure.legend(handles, labels, loc="outside lower center", ncols=legend_columns, frameon=False)
     return figure
 
 
 def _draw_method(ax: Any, curve: MethodCurve, abscissa: str, index: int) -> None:
     if not curve.runs:
         return
-    fallback = {"color": f"C{index}", "linestyle": _STYLES[index % len(_STYLES)], "marker": ""}
-    style = {"lw": 1.8, **_METHODS.get(curve.label, fallback)}
+    fallback = {"color": f"C{index}", "linestyle": _LINE_STYLES[index % len(_LINE_STYLES)], "marker": ""}
+    style = {"lw": 1.8, **_METHOD_STYLES.get(curve.label, fallback)}
     marker = style.pop("marker")
     run = curve.runs[0]
     errors = np.square(run.curves["relative_error"]) / 2
     where = np.asarray(run.curves[abscissa])
+    # The first row is the start at zero seconds, which a logarithmic axis cannot show.
     ax.plot(where[1:], errors[1:], label=curve.label, **style)
     if curve.paper is not None and marker:
+        # The paper prints the same two digits for several methods; the shift keeps their symbols apart.
         _mark_at_edge(ax, curve.paper, marker, style["color"], 0.035 * (index % 2))
 
 
-def _limit_height(ax: Any, curves: Sequence[MethodCurve], bound: float | None) -> None:
-    """Show where the curves go and all that is marked, not from how high the curves come."""
+def _limit_ordinate(ax: Any, curves: Sequence[MethodCurve], bound: float | None) -> None:
+    """Fit the ordinate to the marks and the ends of the curves, not to the high errors at the start."""
     lows = [np.min(run.curves["relative_error"]) ** 2 / 2 for curve in curves for run in curve.runs]
     lows += [value for value in (bound, *(curve.paper for curve in curves)) if value is not None]
     ax.set_ylim(0.9 * min(lows), max(0.9, 1.1 * max(lows)))
 
 
 def _mark_at_edge(ax: Any, value: float, marker: str, color: Any, shift: float = 0.0) -> None:
-    """Put a symbol on the right edge, or so much beside it, at that value of the ordinate."""
+    """Draw a symbol at the right edge, or ``shift`` to the right of it, at that value of the ordinate."""
     place = {"transform": ax.get_yaxis_transform(), "clip_on": False, "zorder": 5}
     ax.plot(1.0 + shift, value, marker, color=color, ms=7, mfc="none", mew=1.8, **place)
 
 
 def columns_of(runs: Runs, name: str) -> np.ndarray:
-    """Return that column of all runs, the last value repeated where a run ended early."""
+    """Return a column of the history of all runs, padded with the last value if a run ended early."""
     length = max(len(run.curves[name]) for run in runs)
     rows = [np.asarray(run.curves[name]) for run in runs]
     return np.stack([np.pad(row, (0, length - len(row)), mode="edge") for row in rows])

@@ -1,4 +1,7 @@
-"""What is run on the matrices. A method is a frozen value whose repr says all of its settings."""
+"""The methods of the experiments.
+
+A method is a frozen value whose repr contains all of its settings, because stored results are looked up by it.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
 
 
 class Method(Hashable, Protocol):
-    """Something that decomposes a matrix."""
+    """A way to decompose a matrix."""
 
     @property
     def name(self) -> str:
-        """What to print."""
+        """Name to print."""
 
     def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
-        """Fit one matrix from the start of that seed."""
+        """Fit a matrix from the start with that seed."""
 
     def cost(self, n: int, rank: int) -> float:
-        """Return what an iteration costs, in the products of AAPB: only the time left is estimated by it."""
+        """Return the rough cost of an iteration, from which the remaining time is estimated."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class ReluFit:
     Parameters
     ----------
     name : str
-        What to print; not part of what the fit is, as for every method.
+        Name to print. As for all methods, it does not identify the fit.
     solver : AAPB, Eigen, LBFGS or PALM
     init : str
     alpha : float
@@ -63,14 +66,15 @@ class ReluFit:
         )
 
     def cost(self, n: int, rank: int) -> float:
-        """Return the size of a pass; the safeguard makes one of double width."""
+        """Return the size of a pass, which the safeguard doubles."""
         double = isinstance(self.solver, AAPB) and self.solver.safeguard
+        # The 20 stands for the work that does not depend on the rank, such as the ReLU and the norms.
         return float(n) * n * (rank + 20) * (2 if double else 1)
 
 
 @dataclass(frozen=True)
 class ModelFit:
-    """A fit by the default solver and start: what changes is the model.
+    """A fit by the default solver and start, for comparing models.
 
     Parameters
     ----------
@@ -78,8 +82,8 @@ class ModelFit:
     n_negative : int or "auto"
     diagonal : {"fit", "ignore"}
     held_out : float
-        Part of the pairs that is hidden from the fit. Where it is not 0, the relative error of the fit is that
-        of these pairs.
+        Fraction of the pairs that is hidden from the fit. If it is not 0, the relative error of the solution
+        is that on the hidden pairs.
     """
 
     name: str = field(repr=False, compare=False)
@@ -103,8 +107,10 @@ class ModelFit:
 
         if not self.held_out:
             return fit(problem)
+        # The mask depends on the seed alone, so that all models are evaluated on the same pairs.
         mask = random_mask(problem.n, self.held_out, random_state=seed)
         solution, error = fit_without(problem, mask, fit)
+        # Tables read the error of a cell from its solution.
         return replace(solution, relative_error=error)
 
     def cost(self, n: int, rank: int) -> float:
@@ -130,29 +136,29 @@ class SymmetricNMFFit:
         return symmetric_nmf(M, rank, self.solver, random_state=seed, callback=callback, **asdict(limits))
 
     def cost(self, n: int, rank: int) -> float:
-        """Return a rough figure: sweeps over columns, or a small system for each row."""
+        """Return the cost of the sweeps over columns (SymHALS), or of a small system for each row (SymANLS)."""
         sweep = 20.0 * n * rank * rank
         return sweep * (1 + rank / 5) if isinstance(self.solver, SymANLS) else sweep
 
 
 @dataclass(frozen=True)
 class EigenvalueBound:
-    """The best positive semidefinite approximation of that rank: no U U^T comes closer to M."""
+    """The best positive semidefinite approximation of that rank, which bounds the error of any U U^T."""
 
     name: ClassVar[str] = "eigenvalue bound"
 
     def fit(self, M: Any, rank: int, seed: int, limits: Limits, callback: Callback | None) -> Solution:
-        """Keep the largest eigenvalues, as far as they are positive."""
+        """Keep the largest eigenvalues, those that are positive."""
         return truncated_eigen(M, rank, positive=True, random_state=seed)
 
     def cost(self, n: int, rank: int) -> float:
-        """Return about what the Lanczos vectors cost."""
+        """Return the approximate cost of orthogonalising the Lanczos vectors."""
         return 5.0 * n * rank * rank
 
 
 SYMANLS = SymmetricNMFFit("SymANLS", SymANLS())
 SYMHALS = SymmetricNMFFit("SymHALS", SymHALS())
-# Beyond the paper. The last one is the default of decompose.
+# Methods that are not in the paper. The last one is the default of decompose.
 ADAPTIVE = ReluFit("AAPB, adaptive", AAPB(step_size="adaptive"))
 EIGEN_IMPUTED = ReluFit("Eigen", Eigen(), init="imputed")
 LBFGS_IMPUTED = ReluFit("LBFGS", LBFGS(), init="imputed")
@@ -160,8 +166,9 @@ OURS = (ADAPTIVE, EIGEN_IMPUTED, LBFGS_IMPUTED)
 
 
 def aapb(step_size: float, momentum: float = 1.0, init: str = "random") -> ReluFit:
-    """Return AAPB, or APB where there is no momentum, under the name that tables print."""
+    """Return AAPB, or APB if the momentum is zero, with the name that the tables print."""
     name = "AAPB" if momentum else "APB"
+    # APB and AAPB are the paper's names for momentum 0 and 1.
     name += f" {momentum:g}" if 0 < momentum < 1 else ""
     start = "" if init == "random" else f", {init} start"
     solver = AAPB(step_size=step_size, momentum=momentum)

@@ -1,8 +1,8 @@
-"""What the paper prints, as facts.
+"""The numbers that the paper prints, and its settings.
 
-Q. Wang, "An efficient alternating algorithm for ReLU-based symmetric matrix decomposition",
-arXiv:2503.16846: the relative errors of its synthetic table, and the table of real data, whose caption says
-relative error while its numbers are half squared errors (the documentation shows why).
+Q. Wang, "An efficient alternating algorithm for ReLU-based symmetric matrix decomposition", arXiv:2503.16846.
+The synthetic table has relative errors. The caption of the table of real data also says relative error, but its
+numbers are half squared errors (the documentation shows why).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SYNTHETIC_ERROR = {
     for momentum, errors in zip(MOMENTA, _SYNTHETIC_ERRORS, strict=True)
     for column, error in zip(SYNTHETIC_COLUMNS, errors, strict=True)
 }
-# The matrices that no U U^T of small rank can hold.
+# The matrices that no U U^T of small rank reproduces.
 SHIFTED = ((500, 10, 0.1), (1000, 20, 0.05), (1000, 20, 0.08))
 SYNTHETIC_MAX_ITER = 1000
 SYNTHETIC_MAX_SECONDS = 30
@@ -46,7 +46,7 @@ TOL = 1e-4
 # The two panels of the first figure.
 SYNTHETIC_FIGURE = ((500, 10, 0.0, 12), (1000, 20, 0.08, 150))
 
-# Rank of the real data sets, and what the table prints for the four methods.
+# Rank of the real data sets, and the numbers in the table for the four methods.
 REAL_RANK = {"ORL": 40, "YaleB": 38, "COIL20": 20, "COIL100": 100, "PIE": 68, "TDT2": 30}
 REAL_HALF_SQUARED_ERROR = {
     "ORL": {"SymANLS": 0.21, "SymHALS": 0.21, "APB": 0.17, "AAPB": 0.16},
@@ -62,6 +62,6 @@ REAL_MAX_SECONDS = 300
 # The four panels of the second figure.
 REAL_FIGURE = ("ORL", "COIL20", "PIE", "COIL100")
 
-# Found here: the paper names no step size. The theory allows 1; 10 comes close to its numbers.
+# The paper does not state a step size. Its theory allows 1; 10 was found to come close to its numbers.
 STEP = 10.0
 THEORY_STEP = 1.0

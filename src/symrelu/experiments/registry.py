@@ -1,8 +1,9 @@
-"""How an experiment becomes a command: it registers a function that makes it from the options.
+"""The registry that turns experiments into commands.
 
-:func:`register_experiment` names the command, the docstring of the function is its help, and each parameter,
-annotated with an :class:`Option`, is an option of it. The package imports all of its modules, so that a file
-with such a function is all that a new command needs.
+An experiment registers a function that creates it. :func:`register_experiment` takes the name of the command;
+the docstring of the function is the help text, and each parameter, annotated with an :class:`Option`, is an
+option. The package imports all of its modules, so that a new command needs nothing but a module with such a
+function.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line has to know of a parameter besides its type and default.
+    """What the command line needs to know about a parameter, apart from its type and default.
 
     Parameters
     ----------
     help : str
-        A sentence for the user.
+        The help text.
     minimum : int, optional
-        The lowest number that is taken.
+        The lowest value that is accepted.
     flags : tuple of str
-        How it is written; by default the name of the parameter, with hyphens.
+        The flags on the command line. Defaults to the name of the parameter, with hyphens.
     chosen_by_quick : bool, default=False
-        Whether ``--quick`` has its own choice of it, so that the two cannot be given together.
+        Whether ``--quick`` sets this option, so that the two cannot be combined.
     """
 
     help: str
@@ -43,20 +44,33 @@ class Option:
     chosen_by_quick: bool = False
 
 
-Seeds = Annotated[int | None, Option("Number of seeds, from 0 on.", minimum=1, chosen_by_quick=True)]
-Quick = Annotated[bool, Option("A small version, in under two minutes.", flags=("--quick",))]
-DataHome = Annotated[Path | None, Option("Folder with the data (else $SYMRELU_DATA).")]
+Seeds = Annotated[int | None, Option("Number of seeds (0, 1, 2, ...).", minimum=1, chosen_by_quick=True)]
+# The flag is given explicitly, because Typer would add a --no-quick.
+Quick = Annotated[bool, Option("Run a small version, in under two minutes.", flags=("--quick",))]
+DataHome = Annotated[Path | None, Option("Folder with the data (default: $SYMRELU_DATA).")]
 
+# Filled when the package imports its modules.
 REGISTERED: dict[str, MakeExperiment] = {}
 
 
 def register_experiment(name: str) -> Callable[[Make], Make]:
-    """Return a decorator that makes a function's experiment the command ``symrelu reproduce NAME``."""
+    """Return a decorator that registers a function as the command ``symrelu reproduce NAME``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the command.
+
+    Returns
+    -------
+    decorator : callable
+        Registers the function that makes the experiment, and returns it unchanged.
+    """
 
     def register(make: Make) -> Make:
         if name in REGISTERED:
             owner = REGISTERED[name].__module__
-            raise ValueError(f"Names of experiments must differ, but {owner} has {name!r} already. Rename one.")
+            raise ValueError(f"Names of experiments must differ, but {owner} already has {name!r}. Rename one.")
         REGISTERED[name] = make
         return make
 
@@ -64,7 +78,8 @@ def register_experiment(name: str) -> Callable[[Make], Make]:
 
 
 def options_of(make: MakeExperiment) -> dict[str, tuple[Any, Option]]:
-    """Return type and declaration of each parameter of a function that makes an experiment."""
+    """Return the type and the Option of each parameter of a registered function."""
+    # Annotations are strings in modules that defer their evaluation; get_type_hints resolves them.
     hints = get_type_hints(make, include_extras=True)
     options = {}
     for name in inspect.signature(make).parameters:
@@ -74,7 +89,7 @@ def options_of(make: MakeExperiment) -> dict[str, tuple[Any, Option]]:
             case _:
                 raise TypeError(
                     f"The parameter {name} of {make.__name__} must be annotated with a type and an Option, got "
-                    f"{hints.get(name)}. Write such as {name}: Annotated[int, Option('What it does.')] = 3."
+                    f"{hints.get(name)}. Write for example {name}: Annotated[int, Option('What it does.')] = 3."
                 )
     return options
 
@@ -85,29 +100,27 @@ def find_chosen(
     names: Sequence[str],
     known: Iterable[str],
 ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
-    """Return what ``find`` makes of the data sets that the user chose, after a look at what was typed.
+    """Check the names that the user chose, then look for these data sets with ``find``.
 
     Parameters
     ----------
     find : callable
-        Takes the folder and the names; returns the cases and a sentence for each that is missing.
+        Takes the folder and the names; returns the cases, and a message for each set that is missing.
     data : Path, optional
-        Folder with the data; by default the one in ``SYMRELU_DATA``.
+        Folder that holds the data. Defaults to the folder named by ``SYMRELU_DATA``.
     names : sequence of str
-        The sets that are wanted.
+        The sets to look for.
     known : iterable of str
-        The sets that there are.
+        All valid names.
 
     Returns
     -------
-    cases : tuple
-        Those that were found.
-    missing : tuple of str
-        A sentence for each of the others.
+    cases, missing : tuple
+        What ``find`` returns.
     """
-    choices = tuple(known)
+    choices = tuple(known)  # it may be an iterator, and is used for each name
     for name in names:
         check_choice("--only", name, choices)
     if data is not None and not data.is_dir():
-        raise FileNotFoundError(f"The data directory {data} does not exist.")
+        raise FileNotFoundError(f"The data directory {data} does not exist. Pass an existing one to --data.")
     return find(None if data is None else str(data), names)

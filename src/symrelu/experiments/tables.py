@@ -1,4 +1,4 @@
-"""Tables of numbers with the paper's beside them: as CSV, Markdown, reStructuredText and LaTeX."""
+"""Tables of our numbers and the paper's, written as CSV, Markdown, reStructuredText and LaTeX."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Entry:
     count : int
         Number of seeds.
     ran_away : int
-        How many of the fits ended worse than they began. Their best factor counts in the mean.
+        Number of fits that ended worse than they began. Their best factor is used in the mean.
     paper : float or None
-        What the paper prints.
+        The number in the paper.
     """
 
     value: float
@@ -44,7 +44,7 @@ class Entry:
         number: Callable[[CellResult], float],
         paper: float | None = None,
     ) -> Entry | None:
-        """Summarise the results of all seeds; None where there is none."""
+        """Summarise the results of all seeds; return None if there are no results."""
         if not results:
             return None
         values = [number(result) for result in results]
@@ -61,7 +61,7 @@ Format = Callable[[float], str]
 
 
 def scientific(digits: int) -> Format:
-    """Return a format that writes 0.00241 as 2.4e-3, with so many digits after the point."""
+    """Return a format with ``digits`` decimals, which for 1 writes 0.00241 as 2.4e-3."""
 
     def form(value: float) -> str:
         mantissa, exponent = f"{value:.{digits}e}".split("e")
@@ -71,7 +71,7 @@ def scientific(digits: int) -> Format:
 
 
 def fixed(digits: int) -> Format:
-    """Return a format with so many digits after the point."""
+    """Return a format with ``digits`` decimals and no exponent."""
     return lambda value: f"{value:.{digits}f}"
 
 
@@ -82,21 +82,21 @@ class Table:
     Parameters
     ----------
     name : str
-        Stem of the files.
+        Stem of the file names.
     title : str
     corner : str
-        What the rows are.
+        Heading of the row labels.
     columns : tuple of str
     rows : tuple of (str, tuple of Entry or None)
         Label and entries; None stands for a cell that was not run.
     form : callable
-        How values are written.
+        Format of the values.
     paper_form : callable
-        How the paper's values are written.
+        Format of the paper's values.
     note : str
-        What a reader must know to read it.
+        Remark below the table.
     seeds : int
-        How many seeds an entry should have; those with fewer are marked.
+        Number of seeds that an entry should have; entries with fewer are marked.
     """
 
     name: str
@@ -104,6 +104,7 @@ class Table:
     corner: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Entry | None, ...]], ...]
+    # RUF009 warns about calls in defaults; a function without state can be shared by all instances.
     form: Format = scientific(2)  # noqa: RUF009
     paper_form: Format = scientific(1)  # noqa: RUF009
     note: str = ""
@@ -115,15 +116,15 @@ class Table:
 
     @property
     def has_paper(self) -> bool:
-        """Whether any entry has a number of the paper beside it."""
+        """Whether any entry has a number from the paper."""
         return any(entry.paper is not None for entry in self._entries)
 
     def marks(self, entry: Entry) -> str:
-        """Return the signs that :attr:`remarks` explain."""
+        """Return the marks of an entry, which :attr:`remarks` explains."""
         return "*" * (entry.ran_away > 0) + "†" * (entry.count < self.seeds)
 
     def text(self, entry: Entry | None) -> str:
-        """Write an entry: value, mark of divergence, the paper's value in brackets."""
+        """Return an entry as text: the value, its marks, and the paper's value in brackets."""
         if entry is None:
             return "n/a"
         text = self.form(entry.value) + self.marks(entry)
@@ -131,7 +132,7 @@ class Table:
 
     @property
     def remarks(self) -> str:
-        """The note, the seeds, and what the signs mean."""
+        """The note, the number of seeds, and the meaning of the marks."""
         shown = "".join(map(self.marks, self._entries))
         return " ".join(
             filter(
@@ -139,7 +140,7 @@ class Table:
                 (
                     self.note,
                     f"Mean over {self.seeds} seeds." if self.seeds > 1 else "One seed.",
-                    "*: a fit ended worse than it began; its best factor is counted." if "*" in shown else "",
+                    "*: a fit ended worse than it began; its best factor is used." if "*" in shown else "",
                     "†: fits are missing." if "†" in shown else "",
                 ),
             )
@@ -147,44 +148,46 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """The remarks, and what brackets mean."""
+        """The remarks, and the meaning of the brackets."""
         return " ".join(filter(None, (self.remarks, "In brackets: the paper." if self.has_paper else "")))
 
     def to_csv(self) -> str:
-        """Return one line for each entry, with full precision."""
+        """Return a CSV table with one line per entry, in full precision."""
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
+        # The committed files under results/ have these column names.
         writer.writerow(["row", "column", "mean", "standard deviation", "fits", "ran away", "paper"])
         for label, row in self.rows:
             for column, entry in zip(self.columns, row, strict=True):
                 if entry is not None:
                     spread = "" if math.isnan(entry.spread) else repr(entry.spread)
                     paper = "" if entry.paper is None else entry.paper
+                    # repr keeps all digits of a float.
                     numbers = [repr(entry.value), spread, entry.count, entry.ran_away, paper]
                     writer.writerow([label, column, *numbers])
         return file.getvalue()
 
     def to_markdown(self) -> str:
-        """Return a table as GitHub shows it."""
+        """Return the table in GitHub's Markdown."""
         lines = [f"### {self.title}", "", _markdown_row([self.corner, *self.columns])]
         lines.append("|---|" + "---:|" * len(self.columns))
         lines += [_markdown_row([label, *map(self.text, row)]) for label, row in self.rows]
         return "\n".join([*lines, "", *([self.legend, ""] if self.legend else [])])
 
     def to_rst(self) -> str:
-        """Return a table for Sphinx, with the name to refer to it."""
+        """Return the table for Sphinx, with its name as the target of references."""
         lines = [f".. list-table:: {self.title}", f"   :name: {self.name}", "   :header-rows: 1", ""]
         for row in [[self.corner, *self.columns], *([label, *map(self.text, row)] for label, row in self.rows)]:
-            cells = [cell.replace("*", r"\*") for cell in row]
+            cells = [cell.replace("*", r"\*") for cell in row]  # a bare * would start emphasis
             lines += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(cells)]
         legend = self.legend.replace("*", r"\*")
         return "\n".join([*lines, "", *([legend, ""] if legend else [])])
 
     def to_latex(self) -> str:
-        """Return a table for booktabs."""
+        """Return the table for LaTeX with the booktabs package."""
         lines = [
             r"\begin{table}",
-            rf"\caption{{{_latex(self.title)}. {_latex(self.legend)}}}",
+            rf"\caption{{{_escape_latex(self.title)}. {_escape_latex(self.legend)}}}",
             rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
             r"\toprule",
             _latex_row([self.corner, *self.columns]),
@@ -201,7 +204,8 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-_LATEX = {
+# Characters of our titles and labels that LaTeX treats specially or may lack in its fonts.
+_LATEX_ESCAPES = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
     "%": r"\%",
@@ -220,10 +224,10 @@ _LATEX = {
 }
 
 
-def _latex(text: str) -> str:
-    escaped = "".join(_LATEX.get(letter, letter) for letter in text)
+def _escape_latex(text: str) -> str:
+    escaped = "".join(_LATEX_ESCAPES.get(letter, letter) for letter in text)
     return escaped.replace("r̄", r"$\bar{r}$")  # two characters: r and a combining bar
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(map(_latex, cells)) + r" \\"
+    return " & ".join(map(_escape_latex, cells)) + r" \\"

@@ -1,4 +1,4 @@
-"""npz archives: sizes are checked against the bytes of the file before memory is taken for them."""
+"""Read npz archives. Declared sizes are checked against the file before memory is allocated for them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from numpy.lib import format as npy
 
 from symrelu.files.checks import WrongKind, check_readable, check_room, damage_named
 
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes read at a time
 
 
 @contextmanager
 def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
-    """Open an npz file without unpickling anything, with an error that names the file."""
+    """Open an npz file without unpickling anything; errors name the file."""
     check_readable(Path(path))
-    with open(path, "rb") as file:  # numpy would leave a damaged file open
+    with open(path, "rb") as file:  # given a path, NumPy does not close a damaged file
         with damage_named(path, "npz"):
             content = np.load(file, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
@@ -34,14 +34,14 @@ def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
 
 
 def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np.ndarray]:
-    """Return the arrays of an npz archive, each compared with its checksum. Nothing is unpickled.
+    """Return the arrays of an npz archive, with checksums verified and nothing unpickled.
 
     Parameters
     ----------
     path : str or path-like
     kind : str, optional
-        What the file should be, if that is never compressed: its arrays then take as much memory as the file
-        takes on disk.
+        Kind of file that is expected, if files of that kind are never compressed. A compressed archive is then
+        refused, so that the arrays take no more memory than the file on disk.
 
     Returns
     -------
@@ -55,29 +55,35 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             _check_members(path, members, kind)
-            if len(members) != _count_at_the_end(file, archive):  # which zipfile does not look at
+            # zipfile ignores this count, so that a damaged directory would lose arrays without an error.
+            if len(members) != _declared_members(file, archive):
                 raise ValueError("the directory does not list all arrays")
             return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
 
 
 def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None) -> None:
-    """Raise unless the directory of an archive lists arrays that the file can hold."""
+    """Raise unless the directory of an archive lists arrays that fit into the file and into memory."""
     names = [info.filename for info in members]
     if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
-        raise ValueError(f"an npz archive holds arrays of different names, got {names}")
+        raise ValueError(
+            f"the arrays of an npz archive must have different names that end in .npy, got {names}"
+        )
     for info in members:
         if info.compress_type != zipfile.ZIP_STORED:
             if kind is not None:
-                raise WrongKind(f"{path} is compressed, and no {kind} is: it holds something else.")
+                raise WrongKind(
+                    f"{path} must be a {kind} file, which is never compressed, got a compressed archive."
+                )
         elif info.compress_size != info.file_size:
-            raise ValueError(f"the directory has two sizes of {info.filename}")
+            raise ValueError(f"the directory lists two different sizes for {info.filename}")
     if sum(info.compress_size for info in members) > path.stat().st_size:
         raise ValueError("the arrays in the directory are larger than the file")
     check_room(path, sum(info.file_size for info in members))
 
 
-def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
-    """Return how many members the last record of an archive tells of (at most 65535: it has two bytes)."""
+def _declared_members(file: IO[bytes], archive: zipfile.ZipFile) -> int:
+    """Return the number of members in the end record of an archive (at most 65535: it has two bytes)."""
+    # The record ends with: members (2 bytes), directory size (4), offset (4), comment length (2), comment.
     file.seek(-len(archive.comment) - 12, os.SEEK_END)
     return int.from_bytes(file.read(2), "little")
 
@@ -85,23 +91,25 @@ def _count_at_the_end(file: IO[bytes], archive: zipfile.ZipFile) -> int:
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(info) as member:
         array = read_array(member, info.file_size)
-        if member.read(1):  # reading on to the end compares the checksum
+        if member.read(1):  # zipfile verifies the checksum only when the end is reached
             raise ValueError(f"{info.filename} is longer than its array")
         return array
 
 
 def read_array(file: IO[bytes], size: int) -> np.ndarray:
-    """Read an array in npy format from a file that should have ``size`` bytes."""
+    """Read an array in npy format from a file that must have ``size`` bytes."""
     version = npy.read_magic(file)
-    if version != (1, 0):  # the later ones are for structured arrays, and their headers may have gigabytes
-        raise ValueError(f"an array in npy version {version} holds something else than numbers")
+    # Later versions are written for structured arrays only, and their headers may have gigabytes.
+    if version != (1, 0):
+        raise ValueError(f"an array of numbers must have npy version (1, 0), got {version}")
     shape, fortran_order, dtype = npy.read_array_header_1_0(file)
     if dtype.hasobject or dtype.itemsize == 0 or min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {shape} and type {dtype} cannot be loaded")
     declared, held = math.prod(shape) * dtype.itemsize, size - file.tell()
     if declared != held:
         raise ValueError(f"an array of shape {shape} and type {dtype} takes {declared} bytes, got {held}")
-    content = bytearray()  # grows with what is read: what a compressed file holds is not known before
+    # The buffer grows while reading: a small compressed file may declare far more than it contains.
+    content = bytearray()
     while len(content) < held:
         chunk = file.read(min(_CHUNK, held - len(content)))
         if not chunk:
@@ -111,21 +119,21 @@ def read_array(file: IO[bytes], size: int) -> np.ndarray:
 
 
 def read_header(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
-    """Return the names and values that the entry ``name`` of an archive holds as JSON."""
+    """Return the dict that is stored as JSON in the entry ``name`` of an archive."""
     text = arrays[name]
     if text.dtype.kind != "U" or text.ndim:
-        raise ValueError(f"its entry {name!r} is not a text")
+        raise ValueError(f"its entry {name!r} is not a string")
     try:
         header = json.loads(str(text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"its entry {name!r} is not JSON: {error}") from error
     if not isinstance(header, dict):
-        raise ValueError(f"its entry {name!r} holds a {type(header).__name__}, not names and values")
+        raise ValueError(f"its entry {name!r} must hold a JSON object, got the type {type(header).__name__}")
     return header
 
 
 def check_names(owner: str, names: Iterable[str], required: set[str], optional: Iterable[str] = ()) -> None:
-    """Raise unless all required names are there, and none that is not known."""
+    """Raise unless all required names are present, and no others but the optional ones."""
     missing, unknown = required.difference(names), set(names).difference(required, optional)
     if missing:
         raise ValueError(f"{owner} has no {', '.join(map(repr, sorted(missing)))}")

@@ -1,4 +1,4 @@
-"""What is checked of every input file, and the errors that name it."""
+"""Checks of all input files, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -9,51 +9,52 @@ from pathlib import Path
 
 from symrelu.kernels.memory import available_memory
 
-# What a fit of rank 1 by the default solver holds for each row: the pointers of M, U, and 10 past steps.
-_BYTES_OF_A_ROW = 200
+# Memory per row of a rank-1 fit by the default solver: the index pointers of M, U, and 10 past steps.
+_BYTES_PER_ROW = 200
 
 
 class WrongKind(ValueError):
-    """A file that can be read but holds something else."""
+    """A file that can be read but has unexpected contents."""
 
 
 class DamagedFile(ValueError):
-    """A file that cannot be read, as has been said."""
+    """A file that cannot be read; the message names it and the reason."""
 
 
 def check_readable(path: Path) -> None:
+    """Raise unless there is a regular file at ``path``."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file.")
     if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}.")
-    if not path.is_file():
-        raise OSError(f"{path} is not an ordinary file. Copy its content to one.")
+        raise FileNotFoundError(f"The file {path} does not exist.")
+    if not path.is_file():  # a pipe or device has no size to check, and cannot be read twice
+        raise OSError(f"{path} is not a regular file. Copy its content to one.")
 
 
 @contextmanager
 def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
-    """Turn whatever a parser says of a damaged file into one error that names the file."""
+    """Turn any error of a parser into one that names the damaged file."""
     try:
         yield
     except (WrongKind, DamagedFile, MemoryError):
         raise
-    except Exception as error:  # zlib, zipfile, numpy and scipy each have errors of their own
+    except Exception as error:  # zlib, zipfile, NumPy and SciPy each raise different types
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise DamagedFile(f"{path} is not a readable {kind} file (damaged or cut short?): {reason}") from error
+        raise DamagedFile(f"{path} is not a readable {kind} file (damaged or truncated?): {reason}") from error
 
 
 def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
-    """Raise if a file needs more memory than there is."""
+    """Raise if a file needs more memory than is available."""
     available = available_memory()
     if available is not None and needed > available:
         raise MemoryError(
-            f"{path} must fit into memory, but {owner} need {in_units(needed)}, and {in_units(available)} are "
-            "available. Take a part of the data, or a machine with more memory."
+            f"{path} must fit into memory, but {owner} need {in_units(needed)}, and only "
+            f"{in_units(available)} are available. Use a part of the data, or a machine with more memory."
         )
 
 
 def in_units(count: int) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes in readable units."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
@@ -61,5 +62,5 @@ def in_units(count: int) -> str:
 
 
 def check_rows(path: Path, rows: int, columns: int) -> None:
-    """Raise if a sparse matrix is too large for any fit: rows without entries take no place in a file."""
-    check_room(path, _BYTES_OF_A_ROW * max(rows, columns), f"fits of a {rows} x {columns} matrix")
+    """Raise if a sparse matrix has too many rows for any fit; empty rows take no space in a file."""
+    check_room(path, _BYTES_PER_ROW * max(rows, columns), f"fits of a {rows} x {columns} matrix")

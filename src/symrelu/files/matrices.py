@@ -1,4 +1,4 @@
-"""Matrices from npz, npy and MatrixMarket files."""
+"""Read matrices from npz, npy and MatrixMarket files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from symrelu.files.checks import WrongKind, check_readable, check_room, check_ro
 from symrelu.files.matrix_market import read_matrix_market
 
 _READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
+# The index arrays that scipy.sparse.save_npz writes for each format.
 _SPARSE_PARTS = {
     "csr": ("indices", "indptr"),
     "csc": ("indices", "indptr"),
@@ -35,14 +36,14 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     Returns
     -------
     M : sparse array or ndarray
-        Two-dimensional, its entries as they are in the file: :func:`symrelu.decompose` checks them.
+        A two-dimensional array. Its entries are not validated here but by :func:`symrelu.decompose`.
     """
     path = Path(path)
     check_readable(path)
     suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
     readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": read_matrix_market, ".mtx.gz": read_matrix_market}
     if suffixes not in readers:
-        raise ValueError(f"{path} must be one of {_READABLE}; the ending {path.suffix!r} is not known.")
+        raise ValueError(f"{path} must be one of {_READABLE}, got the extension {path.suffix!r}.")
     with damage_named(path, suffixes.lstrip(".")):
         matrix = readers[suffixes](path)
         if matrix.ndim != 2:
@@ -52,7 +53,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
 
 def _read_npy(path: Path) -> np.ndarray:
     if zipfile.is_zipfile(path):
-        raise WrongKind(f"{path} is an npz archive with the ending .npy. Rename it.")
+        raise WrongKind(f"{path} is an npz archive with the extension .npy. Rename it to .npz.")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         check_room(path, size)
@@ -73,23 +74,28 @@ def _read_npz(path: Path) -> Any:
 
 
 def _sparse_array(path: Path, arrays: dict[str, np.ndarray]) -> Any:
-    """Return a sparse array from the parts that ``scipy.sparse.save_npz`` writes; csr if no format is named."""
+    """Return a sparse array from the parts that ``scipy.sparse.save_npz`` writes, csr if no format is given."""
     kind = arrays["format"].item() if "format" in arrays else "csr"
+    # scipy writes the format as bytes.
     kind = kind.decode("ascii", "replace") if isinstance(kind, bytes) else kind
     if kind not in _SPARSE_PARTS:
         raise ValueError(f"the sparse format must be one of {', '.join(_SPARSE_PARTS)}, got {kind!r}")
     data, shape = arrays["data"], arrays["shape"]
     indices = [arrays[name] for name in _SPARSE_PARTS[kind]]
     if shape.shape != (2,) or any(index.dtype.kind not in "iu" for index in (shape, *indices)):
-        raise ValueError("a sparse matrix has a shape of two integers, and indices that are integers")
+        raise ValueError("a sparse matrix must have a shape of two integers, and integer indices")
     if kind == "bsr" and (data.ndim != 3 or 0 in data.shape[1:]):
-        raise ValueError(f"the blocks of a bsr matrix have rows and columns, got data of shape {data.shape}")
+        raise ValueError(
+            f"the blocks of a bsr matrix must have rows and columns, got data of shape {data.shape}"
+        )
     rows, columns = (int(size) for size in shape)
     check_rows(path, rows, columns)
     parts = (data, tuple(indices)) if kind == "coo" else (data, *indices)
     matrix = getattr(sparse, f"{kind}_array")(parts, shape=(rows, columns))
+    # scipy stores offsets as 32-bit integers and wraps larger ones.
     if kind == "dia" and not np.array_equal(matrix.offsets, indices[0]):
-        raise ValueError("the offsets of its diagonals are too large")
-    if kind in ("csr", "csc", "bsr"):  # coo looks at its indices by itself
-        matrix.check_format(full_check=True)  # compiled code would follow them anywhere
+        raise ValueError("the offsets of the diagonals are too large")
+    # Compiled code does not check indices, and would read outside the arrays. coo checks its own.
+    if kind in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)
     return matrix

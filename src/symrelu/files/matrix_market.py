@@ -1,4 +1,4 @@
-"""MatrixMarket files, checked before scipy parses them."""
+"""Read MatrixMarket files, which are checked before SciPy parses them."""
 
 from __future__ import annotations
 
@@ -14,46 +14,48 @@ from scipy import io
 
 from symrelu.files.checks import check_room, check_rows, in_units
 
-_CHUNK = 2**20
+_CHUNK = 2**20  # bytes read at a time
 _BANNER = re.compile(rb"%%MatrixMarket +matrix +(coordinate|array) +([\w-]+) +([\w-]+)\s*", re.IGNORECASE)
 _SIZE = re.compile(rb"\d{1,18}")
+# All characters of numbers, "nan" and "inf", and blanks. Comments are allowed before the sizes only.
 _NUMBER_BYTES = b"0123456789+-.eEdDnaifNAIF \t\r\n"
-_LONGEST_COMMENTS = 2**20
-_LONGEST_ENTRY = 200  # in bytes, on average: 17 digits and two indices take 60
+_LONGEST_COMMENTS = 2**20  # bytes
+_LONGEST_ENTRY = 200  # bytes on average; 17 digits and two indices take 60
 
 
 @dataclass(frozen=True)
-class _MatrixMarket:
-    """What the first lines of a MatrixMarket file say."""
+class _Header:
+    """The header of a MatrixMarket file."""
 
     sparse: bool
     rows: int
     columns: int
-    entries: int  # lines that have to follow
-    memory: int  # bytes that scipy's reader takes
-    lines: int  # that this took
+    entries: int  # number of lines that must follow
+    memory: int  # bytes that SciPy's reader allocates
+    lines: int  # length of the header
 
     @property
     def longest(self) -> int:
-        """How many bytes the file can have, blanks and comments included."""
+        """The largest size of the file in bytes, including blanks and comments."""
         return _LONGEST_COMMENTS + _LONGEST_ENTRY * self.entries
 
     def check_length(self, length: int) -> None:
-        """Raise if there are more bytes than the entries can fill."""
+        """Raise if there are more bytes than the entries need."""
         if length > self.longest:
             raise ValueError(
-                f"{in_units(length)} of text are more than the {self.entries} entries of its header can take"
+                f"{in_units(length)} of text are too much for the {self.entries} entries that the header "
+                "declares"
             )
 
 
 def read_matrix_market(path: Path) -> Any:
-    """Read MatrixMarket, with a look at the text first: scipy's reader crashes on some damaged files.
+    """Read a MatrixMarket file after checking its text, because SciPy's reader crashes on some damaged files.
 
-    Seen with scipy 1.17: bytes that are no text, and a last line that ends in a blank without a line feed.
-    And it takes the memory for all entries of the header before it reads one.
+    Seen with SciPy 1.17: bytes that are not text, and a last line that ends in a blank without a line feed.
+    SciPy also allocates memory for all entries that the header declares before it reads the first.
     """
     with _open_text(path) as file:
-        header = _mtx_header(file)
+        header = _read_header(file)
         check_room(path, header.memory, f"the {header.entries} entries of its header")
         if header.sparse:
             check_rows(path, header.rows, header.columns)
@@ -68,27 +70,27 @@ def _open_text(path: Path) -> Any:
 
 
 def _text_length(path: Path) -> int:
-    """Return how long the text is; of a gz file what its end says, which is not always all of it."""
+    """Return the length of the text. For a gz file this is what its trailer says, which may be too small."""
     size = path.stat().st_size
     if path.suffix != ".gz":
         return size
     with open(path, "rb") as file:
-        file.seek(-min(4, size), os.SEEK_END)
+        file.seek(-min(4, size), os.SEEK_END)  # the length modulo 2^32, of the last member only
         return int.from_bytes(file.read(), "little")
 
 
-def _mtx_header(file: IO[bytes]) -> _MatrixMarket:
-    """Read the first lines, up to the one with the sizes."""
+def _read_header(file: IO[bytes]) -> _Header:
+    """Read the header, up to the line with the sizes."""
     banner = _BANNER.fullmatch(file.readline(_CHUNK))
     if not banner:
-        raise ValueError("the first line is not that of a MatrixMarket file")
+        raise ValueError("the first line is not a MatrixMarket header")
     kind, field, symmetry = (word.decode().lower() for word in banner.groups())
     line, lines = b"%", 1
     while line.startswith(b"%") or line.isspace():
         line, lines = file.readline(_CHUNK), lines + 1
         if file.tell() > _LONGEST_COMMENTS:
             raise ValueError(
-                f"the sizes of the matrix do not come within the first {in_units(_LONGEST_COMMENTS)}"
+                f"the sizes of the matrix must come within the first {in_units(_LONGEST_COMMENTS)}"
             )
     sizes = line.split()
     if len(sizes) != (3 if kind == "coordinate" else 2) or not all(map(_SIZE.fullmatch, sizes)):
@@ -96,39 +98,41 @@ def _mtx_header(file: IO[bytes]) -> _MatrixMarket:
     rows, columns, *stored = map(int, sizes)
     value_bytes = 16 if field == "complex" else 8
     if kind == "array":
+        # Symmetric files store the lower triangle, skew-symmetric ones without the diagonal.
         below = rows * (rows - 1) // 2
         entries = {"general": rows * columns, "skew-symmetric": below}.get(symmetry, below + rows)
-        return _MatrixMarket(False, rows, columns, entries, rows * columns * value_bytes, lines)
+        return _Header(False, rows, columns, entries, rows * columns * value_bytes, lines)
     (entries,) = stored
     if entries > rows * columns:
         raise ValueError(f"a {rows} x {columns} matrix cannot have {entries} entries")
-    copies = 1 if symmetry == "general" else 2
-    return _MatrixMarket(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines)
+    copies = 1 if symmetry == "general" else 2  # SciPy adds the entries above the diagonal
+    return _Header(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines)
 
 
-def _check_entries(file: IO[bytes], header: _MatrixMarket) -> None:
-    """Raise unless the rest of a file has a line of numbers for each entry, and little besides."""
+def _check_entries(file: IO[bytes], header: _Header) -> None:
+    """Raise unless the rest of a file consists of one line of numbers per entry, and blanks."""
     lines, entries, last = header.lines, 0, b"\n"
     while chunk := file.read(_CHUNK):
         header.check_length(file.tell())
         foreign = chunk.translate(None, _NUMBER_BYTES)[:1]
         if foreign:
             line = lines + chunk[: chunk.index(foreign)].count(b"\n") + 1
-            raise ValueError(f"line {line} holds something else than numbers")
+            raise ValueError(f"line {line} must hold numbers only")
         lines += chunk.count(b"\n")
+        # A line may span two chunks, so the last byte of the previous one is kept.
         dense = last + chunk.translate(None, b" \t\r")
         filled = np.frombuffer(dense, np.uint8) != ord("\n")
-        entries += int(np.count_nonzero(filled[1:] & ~filled[:-1]))  # beginnings of lines that are not empty
+        entries += int(np.count_nonzero(filled[1:] & ~filled[:-1]))  # starts of lines that are not empty
         last = dense[-1:]
         if entries > header.entries:
             break
     if entries != header.entries:
         came = f"there are {'more' if entries > header.entries else entries}"
-        raise ValueError(f"the header tells of {header.entries} entries, but {came}")
+        raise ValueError(f"the header declares {header.entries} entries, but {came}")
 
 
 class _EndingInLineFeed:
-    """A file to read whose last line is complete."""
+    """A readable file that ends with a line feed."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file

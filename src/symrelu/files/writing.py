@@ -1,4 +1,4 @@
-"""Output files: checked before any work, and written atomically."""
+"""Output files, which are checked before the work starts and written atomically."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from os import PathLike
 from pathlib import Path
 from typing import IO
 
-_LONGEST_NAME = 255  # on every file system in common use
+_LONGEST_NAME = 255  # bytes; the limit of all common file systems
 
 
 def check_output(path: str | PathLike[str]) -> Path:
-    """Return the path of a file that can be written, or raise before any work is done for it."""
+    """Return the path of a file that can be written, or raise an error before any work is done."""
     if len(os.fsencode(Path(path).name)) > _LONGEST_NAME:
-        raise OSError(f"The name of the output {path} is longer than {_LONGEST_NAME} bytes.")
-    path = Path(os.path.realpath(path))  # through a symbolic link to the file itself
+        raise OSError(
+            f"The name of the output {path} is longer than {_LONGEST_NAME} bytes. Choose a shorter one."
+        )
+    # Follow symbolic links: replacing the link itself would leave the file unchanged.
+    path = Path(os.path.realpath(path))
     if path.is_dir():
-        raise IsADirectoryError(f"The output {path} is a folder. Name a file in it.")
+        raise IsADirectoryError(f"The output {path} is a folder. Choose a file in it.")
     if path.exists() and not path.is_file():
-        raise OSError(f"The output {path} exists and is not an ordinary file. Name another one.")
+        raise OSError(f"The output {path} exists and is not a regular file. Choose another one.")
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"The output folder {path.parent} does not exist. Create it, or name another place."
+            f"The output folder {path.parent} does not exist. Create it, or choose another one."
         )
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"The output folder {path.parent} cannot be written to.")
@@ -32,14 +35,16 @@ def check_output(path: str | PathLike[str]) -> Path:
 
 
 def make_folder(path: str | PathLike[str]) -> Path:
-    """Return a folder for outputs, made if it is not there, or raise a sentence."""
+    """Return a folder for outputs, created if necessary, or raise a clear error."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"The output folder {folder} is a file. Name a folder.")
+        raise NotADirectoryError(f"The output folder {folder} is a file. Choose another name.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OSError(f"The output folder {folder} cannot be made: {error.strerror}.") from error
+        raise OSError(
+            f"The output folder {folder} cannot be created: {error.strerror}. Choose another one."
+        ) from error
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"The output folder {folder} cannot be written to.")
     return folder
@@ -47,9 +52,9 @@ def make_folder(path: str | PathLike[str]) -> Path:
 
 @contextmanager
 def write_atomically(path: str | PathLike[str], prefix: str = ".symrelu") -> Iterator[IO[bytes]]:
-    """Open a temporary file beside ``path`` that takes its place when everything has been written.
+    """Open a temporary file in the folder of ``path``, and rename it to ``path`` when it is complete.
 
-    Its name begins with ``prefix``, so that what a killed process left behind can be told.
+    Its name begins with ``prefix``, so that files left behind by a killed process can be recognised.
     """
     path = check_output(path)
     temporary = path.parent / f"{prefix}-{secrets.token_hex(8)}.part"
@@ -57,8 +62,8 @@ def write_atomically(path: str | PathLike[str], prefix: str = ".symrelu") -> Ite
         with open(temporary, "xb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # else a power failure after the rename could leave an empty file
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException:  # Ctrl-C too must not leave a temporary file
         temporary.unlink(missing_ok=True)
         raise

@@ -1,18 +1,18 @@
-"""A fit: its settings, its start, the one loop that moves it, and those who watch the loop.
+"""Fitting: settings, starting factors, the iteration loop, its observers, and model selection.
 
 ================= ===========================================================================
-decompose         the function: settings in, Solution out
-settings          the options of a fit as values, each described and checked once
-starts            where a fit begins
-loop              the only loop; a solver makes each step
-stopping          when the loop stops, and which factor is the best so far
-observers         those who are told of each step: history, callback
-narration         the observer that prints
-checkpoint        the file a fit is resumed from
-resuming          the observer that writes it, and how the loop starts from it
-holdout           pairs hidden from a fit, and how well it predicts them
-selection         rank and model chosen by hidden pairs
-rank_selection    what that found
-docstrings        parameters of a docstring, read and put together
+decompose         the main function: settings in, Solution out
+settings          the options of a fit as frozen values, each described and validated once
+starts            starting factors
+loop              the only iteration loop; a solver makes each step
+stopping          the state of the loop, with the best factor so far, and the stopping tests
+observers         objects notified after each step: history, callback
+narration         the observer that logs progress
+checkpoint        the file from which a fit is resumed
+resuming          the observer that writes it, and how the loop state is restored from it
+holdout           held-out pairs, and how well a fit predicts them
+selection         rank and model selection by held-out pairs
+rank_selection    the result of a selection
+docstrings        parse and rebuild the parameter section of a docstring
 ================= ===========================================================================
 """

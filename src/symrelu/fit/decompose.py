@@ -1,4 +1,4 @@
-"""``decompose``: check, operator, start, loop, Solution. The function behind everything."""
+"""``decompose``: validate the input, build the operator and the start, run the loop, return a Solution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.loop import Callback, Observer, check_solver_offered, run
 from symrelu.fit.narration import narrated
 from symrelu.fit.observers import HistoryKeeper, callers
-from symrelu.fit.resuming import CheckpointWriter, standing_of
+from symrelu.fit.resuming import CheckpointWriter, loop_state_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fit.starts import check_start_offered, count_negative, start
 from symrelu.fitted.models import SymmetricReLU
@@ -53,24 +53,24 @@ def decompose(
              + \tfrac{w}{2} \sum_{M_{ij} = 0} \max(0, X_{ij})^2
              + \tfrac{\alpha}{2} \|U\|_F^2
 
-    A zero of M only asks for X <= 0 there, so X can have a far lower rank than M. With the defaults
+    A zero of M only requires X <= 0 there, so X can have a far lower rank than M. With the defaults
     (s = +1, w = 1) this is the ReLU-NSMD model of the paper.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
-        Nonnegative and symmetric. Sparse input never becomes n x n. float32 stays float32. Or anything that
-        :func:`symrelu.graphs.as_similarity` reads: a graph of networkx or igraph, an AnnData, a square table or
-        one of edges, a torch tensor. Their names are dropped; the estimators keep them. Or a
-        :class:`~symrelu.Problem`, which brings its mask and diagonal and is not checked again.
+        Nonnegative and symmetric. Sparse input is never made dense, and float32 stays float32. Also accepted:
+        anything that :func:`symrelu.graphs.as_similarity` reads (a networkx or igraph graph, an AnnData, a
+        square table or an edge table, a torch tensor), whose node names are dropped (the estimators keep
+        them); and a :class:`~symrelu.Problem`, which has its own mask and diagonal and is not checked again.
     mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry of M is unknown. A zero says X <= 0, an unknown entry says nothing. A DataFrame is
-        brought into the order of M by its names.
+        True where the entry of M is unobserved. A zero means X <= 0; an unobserved entry is not fitted. The
+        rows and columns of a DataFrame are matched to those of M by name.
 
     Returns
     -------
     solution : Solution
-        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best so far.
+        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best factor so far.
 
     Examples
     --------
@@ -92,50 +92,54 @@ def decompose(
     problem = Problem.of(M, mask, diagonal, fitted=True)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     begin = begin.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
-    with single_threaded_blas():  # the passes have threads of their own
+    with single_threaded_blas():  # the kernels run in threads themselves, and BLAS would compete with them
         return _fit(problem, model, begin, limits, how)
 
 
 def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run) -> Solution:
-    """Fit a problem; all settings are checked."""
+    """Fit a problem; all settings have been validated."""
     backend = chosen_backend(how.backend, problem.M)
     kind = operator_class(backend)
     check_solver_offered(kind, how.solver)
     check_start_offered(kind, begin.init, model.n_negative)
+    # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
         alpha=problem.scaled_alpha(model.alpha),
         zero_weight=model.zero_weight,
         backend=backend,
     )
-    file = U0 = standing = None
+    file = U0 = loop_state = None
     if how.checkpoint is not None:
         file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how.solver, backend))
     snapshot = None if file is None else file.read()
     if file is not None and snapshot is not None:
+        # n_negative="auto" was resolved when the fit began, and is not resolved again.
         op = op.with_signature(snapshot.signature)
-        with file.refusing():
-            standing = standing_of(snapshot, op, how.solver)
+        with file.explaining_errors():
+            loop_state = loop_state_of(snapshot, op, how.solver)
         history = HistoryKeeper(snapshot.history.records())
     else:
-        op, U0 = _beginning(op, model, begin, problem.exponent)
+        op, U0 = _operator_and_start(op, model, begin, problem.exponent)
         history = HistoryKeeper()
     with narrated(how.verbose) as narrator:
+        # Observers are notified in order: the history must have the step before the checkpoint saves it.
         observers: list[Observer] = [history, narrator, *callers(how.callback)]
         if file is not None:
             observers.append(CheckpointWriter(file, history, how.solver))
         outcome = run(
-            op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, standing=standing
+            op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, resume_from=loop_state
         )
     fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight)
     solver = repr(how.solver)
     return Solution.of(outcome, fitted, history=history.history(), solver=solver, diagonal=model.diagonal)
 
 
-def _beginning(op: Operator, model: Model, begin: Start, exponent: int) -> tuple[Operator, Any]:
-    """Return the operator under its signs, and a starting factor in its units."""
+def _operator_and_start(op: Operator, model: Model, begin: Start, exponent: int) -> tuple[Operator, Any]:
+    """Return the operator with its signature, and a starting factor in the operator's units."""
     if isinstance(model.n_negative, str):
         op = op.with_signature(_signature(model.rank, count_negative(op, begin.random_state)))
+    # An array from the user is in the units of M, which the operator divides by 4^exponent.
     init = begin.init if isinstance(begin.init, str) else np.ldexp(begin.init, -exponent)
     return op, start(op, init, begin.random_state)
 
@@ -146,7 +150,8 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
 
 
 def _identity(problem: Problem, model: Model, begin: Start, solver: Solver, backend: str) -> dict[str, Any]:
-    """Return by what a checkpoint knows the fit that it is of."""
+    """Return what a checkpoint is matched against before a fit resumes from it."""
+    # Without limits and tolerances, which may change when a fit resumes.
     return {
         **asdict(model),
         **begin.identity,

@@ -1,4 +1,4 @@
-"""The parameters in a docstring as values: read, looked up and put back."""
+"""Parse the parameter section of a numpydoc docstring, and rebuild the docstring from the entries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 _HEADING = "Parameters"
-_WIDTH = 108
+_WIDTH = 108  # 112, the line length of the source, less the indentation of a description
 
 
 class Entry(NamedTuple):
-    """What a docstring says of a parameter, or of some at once."""
+    """The entry of one parameter, or of several that share a description."""
 
     names: tuple[str, ...]
-    kind: str  # what stands after the colon
+    kind: str  # the text after the colon
     lines: tuple[str, ...]  # the description
 
     @classmethod
@@ -27,13 +27,13 @@ class Entry(NamedTuple):
 
     @property
     def first_sentence(self) -> str:
-        """The description up to its first full stop, without markup of code."""
+        """The description up to its first full stop, without code markup."""
         text = " ".join(line.strip() for line in self.lines).replace("``", "")
         return re.split(r"\.(?=\s|$)", text)[0]
 
 
 def read_parameters(doc: str) -> dict[str, Entry]:
-    """Return the entries of a numpydoc docstring by the names of the parameters."""
+    """Return the entries of a numpydoc docstring by parameter name."""
     _, inside, _ = _parts(doc)
     entries: list[Entry] = []
     for line in inside:
@@ -46,10 +46,10 @@ def read_parameters(doc: str) -> dict[str, Entry]:
 
 
 def with_parameters(doc: str, entries: Iterable[Entry]) -> str:
-    """Return a docstring with these entries in place of its own."""
+    """Return a docstring with its entries replaced by these."""
     before, _, after = _parts(doc)
     inside = [_HEADING, "-" * len(_HEADING)]
-    for entry in dict.fromkeys(entries):  # one of several parameters stands at the first of them
+    for entry in dict.fromkeys(entries):  # a shared entry appears once, at its first parameter
         inside.append(", ".join(entry.names) + (f" : {entry.kind}" if entry.kind else ""))
         inside.extend(f"    {line}".rstrip() for line in entry.lines)
     parts = ("\n".join(part).strip("\n") for part in (before, inside, after))
@@ -57,7 +57,7 @@ def with_parameters(doc: str, entries: Iterable[Entry]) -> str:
 
 
 def _parts(doc: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the lines before, inside and after the section of the parameters, without its heading."""
+    """Return the lines before, inside and after the parameter section, without its heading."""
     lines = inspect.cleandoc(doc).splitlines()
     sections = [k for k, rule in enumerate(lines[1:]) if rule and set(rule) == {"-"}]
     if not sections:

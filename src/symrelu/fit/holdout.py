@@ -1,8 +1,8 @@
-"""Pairs hidden from a fit at random, positive ones and zeros apart, and how well the fit predicts them.
+"""Random held-out pairs, and how well a fit predicts them.
 
-Rank selection draws them without listing all pairs, and weights each by how many pairs it stands for.
-:func:`symrelu.metrics.random_mask` hides pairs without looking at their values instead, and
-:func:`fit_without` then counts them all alike.
+Rank selection samples positive pairs and zeros separately, without listing all pairs, and weights each held-out
+pair by the number of pairs it represents. :func:`symrelu.metrics.random_mask` instead hides pairs regardless of
+their values, and :func:`fit_without` gives all of them the same weight.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from symrelu.fitted.solution import Solution
 from symrelu.metrics import held_out_error
 from symrelu.problem import Problem
 
-# Scores that the matrix 0 gets. An error of 1 or more, an AUC of 1/2 or less: nothing was learnt.
+# Scores of predicting zero everywhere. A fit that is no better has learnt nothing about the hidden pairs.
 BASELINES = {"error": 1.0, "auc": 0.5}
 
 
@@ -44,21 +44,21 @@ def fit_without(problem: Problem, mask: Any, fit: Callable[[Problem], Solution])
 
 
 class ObservedPairs(NamedTuple):
-    """The pairs i < j of n items, numbered row by row."""
+    """The observed pairs i < j of n items, numbered row by row."""
 
     n: int
-    positive: np.ndarray  # numbers of the pairs with M > 0 that are observed
-    values: np.ndarray  # M there
-    not_zero: np.ndarray  # sorted numbers of the pairs that are positive or unknown
+    positive: np.ndarray  # numbers of the observed pairs with M > 0
+    values: np.ndarray  # their entries of M
+    not_zero: np.ndarray  # sorted numbers of the pairs that are positive or unobserved
 
     @property
     def n_zeros(self) -> int:
-        """Number of the pairs that are observed and zero."""
+        """Number of observed pairs that are zero."""
         return self.n * (self.n - 1) // 2 - len(self.not_zero)
 
 
 class Split(NamedTuple):
-    """Hidden pairs: the positive ones, then the zeros. The weight is how many pairs each stands for."""
+    """Held-out pairs, the positive ones first. The weight is the number of pairs that each represents."""
 
     i: np.ndarray
     j: np.ndarray
@@ -69,33 +69,33 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A matrix and what is hidden of it. Settings that are tried in one process share its packing."""
+    """A problem and its held-out pairs. The settings tried in one process share the packed matrix."""
 
     problem: Problem
     split: Split
 
     @cached_property
     def hidden(self) -> Problem:
-        """The problem in which the pairs of the split are unknown."""
+        """The problem with the pairs of the split unobserved."""
         return self.problem.hide(self.split.i, self.split.j)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the rest behind: joblib sends one M to a process, not one for each split."""
+        """Drop the cached problem: joblib then sends M once to each process, not once for each split."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def observed_pairs(problem: Problem) -> ObservedPairs:
-    """Return the pairs of a problem that can be hidden."""
+    """Return the pairs of a problem that can be held out."""
     n = problem.n
     i, j, values = problem.positive_pairs()
-    positive = _numbers(i, j, n)
+    positive = _pair_numbers(i, j, n)
     order = np.argsort(positive)
-    not_zero = np.union1d(positive, _numbers(*problem.unknown_pairs(), n))
+    not_zero = np.union1d(positive, _pair_numbers(*problem.unknown_pairs(), n))
     return ObservedPairs(n, positive[order], values[order], not_zero)
 
 
 def check_pairs(pairs: ObservedPairs, scoring: str) -> None:
-    """Raise if there are too few pairs to hide some and judge by them."""
+    """Raise if there are too few pairs to hold some out and score them."""
     if len(pairs.positive) < 2:
         raise ValueError(
             "M must have at least two observed positive pairs off the diagonal, one to fit and one to hide, "
@@ -106,20 +106,21 @@ def check_pairs(pairs: ObservedPairs, scoring: str) -> None:
 
 
 def random_split(pairs: ObservedPairs, fraction: float, zeros_per_positive: float, seed: int) -> Split:
-    """Hide pairs at random, without repetition."""
+    """Choose pairs to hold out at random, without repetition."""
     rng = np.random.default_rng(seed)
     positives, zeros = len(pairs.positive), pairs.n_zeros
+    # At least one positive pair is hidden and at least one is left to fit.
     hidden = min(max(1, round(fraction * positives)), positives - 1)
     hidden_zeros = math.ceil(min(zeros_per_positive * hidden, fraction * zeros))
     places = rng.choice(positives, hidden, replace=False)
     kth = rng.choice(zeros, hidden_zeros, replace=False) if zeros else np.empty(0, np.int64)
-    i, j = _items(np.concatenate([pairs.positive[places], _kth_missing(pairs.not_zero, kth)]), pairs.n)
+    i, j = _pair_indices(np.concatenate([pairs.positive[places], _kth_missing(pairs.not_zero, kth)]), pairs.n)
     truth = np.concatenate([pairs.values[places].astype(np.float64), np.zeros(hidden_zeros)])
     weight = np.repeat([positives / hidden, zeros / max(hidden_zeros, 1)], [hidden, hidden_zeros])
     return Split(i, j, truth, weight, seed)
 
 
-def _numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+def _pair_numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
     """Return the numbers of pairs i < j."""
     return _row_starts(n)[i] + j - i - 1
 
@@ -130,33 +131,34 @@ def _row_starts(n: int) -> np.ndarray:
     return i * (2 * n - i - 1) // 2
 
 
-def _items(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return i and j of numbered pairs."""
+def _pair_indices(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return i and j of the pairs with these numbers."""
     starts = _row_starts(n)
     i = np.searchsorted(starts[:-1], numbers, side="right") - 1  # the last row has no pairs
     return i, numbers - starts[i] + i + 1
 
 
 def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """Return the k-th of 0, 1, 2, ... that is not among the sorted ``numbers``, without listing the others."""
+    """Return the k-th of 0, 1, 2, ... that is not among the sorted ``numbers``, in memory of their length."""
     missing_before = numbers - np.arange(len(numbers))
     return k + np.searchsorted(missing_before, k, side="right")
 
 
 def _error(X: np.ndarray, split: Split) -> float:
-    scale = split.truth.max()  # keeps squares in range
+    scale = split.truth.max()  # keeps the squares in range
     wrong = _weighted_square_sum((split.truth - np.maximum(0, X)) / scale, split)
     return math.sqrt(wrong / _weighted_square_sum(split.truth / scale, split))
 
 
 def _weighted_square_sum(values: np.ndarray, split: Split) -> float:
-    """Estimate the sum of squares over all observed pairs i < j from the hidden ones."""
+    """Estimate the sum of squares over all observed pairs i < j from the held-out ones."""
     return float(split.weight @ values**2)
 
 
 def _auc(X: np.ndarray, split: Split) -> float:
+    # Without weights: the AUC does not depend on how many pairs of either class were sampled.
     return float(roc_auc_score(split.truth > 0, X))
 
 
-# Name -> function of the predictions X of hidden pairs.
+# Name -> function of the predictions X for the held-out pairs.
 SCORINGS = {"error": _error, "auc": _auc}

@@ -1,6 +1,6 @@
-"""The only loop of the library: it moves a solver until a test is met or a limit is reached.
+"""The only iteration loop of the library: it runs a solver until a stopping test is met.
 
-It knows no model and none of its observers by name. Factors are the operator's arrays; what leaves the loop
+It depends on no model and on no particular observer. Factors are the operator's arrays; what leaves the loop
 (:class:`FitProgress`, :class:`Outcome`, records) is on the host and in the units of M.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symrelu.fit.stopping import Standing, first_standing, judged, next_standing
+from symrelu.fit.stopping import LoopState, check_stopping, initial_loop_state, next_loop_state
 from symrelu.fitted.history import Record, Status
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import Solver, State, check_offers
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class FitProgress:
-    """What a callback gets after each step; returning True from it stops the fit.
+    """What a callback receives after each step; the fit stops if the callback returns True.
 
     Attributes
     ----------
     record : Record
-        The newest line of the history.
+        The latest row of the history.
     U : ndarray of shape (n, rank)
-        The current factor, in the units of M. A copy.
+        A copy of the current factor, in the units of M.
     limits : Limits
         The limits of this fit.
     signature : ndarray of shape (rank,)
@@ -55,7 +55,7 @@ Callback = Callable[[FitProgress], Any]
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a loop ends with.
+    """The result of the loop, from which the caller builds a Solution.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Outcome:
     alpha, norm, objective : float
         Tikhonov weight, ||M|| over the observed entries, and the objective at U.
     relative_error : float
-        At U.
+        ||M - max(0, X)|| / ||M|| at U.
     n_iter, n_evaluations : int
-        Steps, and passes over the pairs, that were made.
+        Number of steps, and of passes over the pairs.
     """
 
     status: Status
@@ -82,10 +82,10 @@ class Outcome:
 
 
 class Observer:
-    """Someone who is told how a fit goes; a base class whose methods do nothing."""
+    """An object that the loop notifies of each step; a base class whose methods do nothing."""
 
     def begin(self, fit: Fit) -> None:
-        """Called once, at the starting factor or where a resumed fit stands."""
+        """Called once, at the starting factor or at the state from which a fit resumes."""
 
     def step(self, fit: Fit) -> bool:
         """Called after each step; return True to stop the fit."""
@@ -103,50 +103,50 @@ def run(
     *,
     observers: Sequence[Observer] = (),
     exponent: int = 0,
-    standing: Standing | None = None,
+    resume_from: LoopState | None = None,
 ) -> Outcome:
-    """Run ``solver`` from ``U0`` and return what it came to.
+    """Run ``solver`` from ``U0`` until the fit stops.
 
     Parameters
     ----------
     op : Operator
-        The problem, its matrix divided by 4^exponent.
+        The problem, with its matrix divided by 4^exponent.
     solver : Solver
     U0 : array of shape (n, rank)
-        Starting factor, divided by 2^exponent: an array of the operator.
+        Starting factor divided by 2^exponent, as an array of the operator.
     limits : Limits
     observers : sequence of Observer
-        Told of the start, of each step and of the end, in this order.
+        Notified of the start, of each step and of the end, in this order.
     exponent : int
-        What was taken out of M: all that is given back is in the units of M.
-    standing : Standing, optional
-        Where an earlier run stood: this one resumes from there, and U0 is not used.
+        M was divided by 4^exponent. Records and the outcome are in the units of M again.
+    resume_from : LoopState, optional
+        State of an earlier run from which this one resumes; U0 is then not used.
 
     Returns
     -------
     outcome : Outcome
     """
     check_solver_offered(type(op), solver)
-    op.warm_up()
+    op.warm_up()  # compile before the clock starts
     fit = Fit(op, limits, exponent)
     try:
-        if standing is None:
+        if resume_from is None:
             fit.advance(partial(solver.init, op, U0))
         else:
-            fit.resume(standing)
-        fit.check_begun()
+            fit.resume(resume_from)
+        fit.check_started()
         for observer in observers:
             observer.begin(fit)
         while fit.status is None:
             fit.advance(partial(solver.step, op, fit.now.state))
-            if fit.moved:
-                fit.tell(observers)
+            if fit.moved:  # observers never see a step that led to non-finite numbers
+                fit.notify(observers)
     except KeyboardInterrupt:
-        if not fit.begun:
+        if not fit.started:  # there is no factor to return yet
             raise
         fit.status = Status.INTERRUPTED
-    except BaseException:  # of an observer, say: what was reached is not lost with it
-        if fit.begun:
+    except BaseException:  # from a callback, for example: the checkpoint is still written
+        if fit.started:
             _end(fit, observers)
         raise
     _end(fit, observers)
@@ -155,21 +155,21 @@ def run(
 
 def _end(fit: Fit, observers: Sequence[Observer]) -> None:
     for observer in observers:
-        with suppress(KeyboardInterrupt):  # an impatient second Ctrl-C must not cost the result
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C must not lose the result
             observer.end(fit)
 
 
 def check_solver_offered(kind: type[Operator], solver: Solver) -> None:
-    """Raise unless a kind of operator offers what a solver asks of it."""
+    """Raise unless a class of operators offers what a solver requires."""
     otherwise = getattr(solver, "otherwise", "Use another solver, or another backend.")
     check_offers(type(solver).__name__, getattr(solver, "requires", ()), kind, otherwise)
 
 
 class Fit:
-    """A fit on its way: the loop moves it, observers look at it.
+    """A running fit: the loop advances it, observers read it.
 
-    Ctrl-C can come between any two lines, and what it leaves is written to a checkpoint. So all that belongs
-    together is one value, ``now``, and changes by one assignment.
+    Ctrl-C can interrupt between any two lines, and the state it leaves is written to a checkpoint. Therefore
+    everything that must stay consistent is one value, ``now``, which a single assignment replaces.
 
     Attributes
     ----------
@@ -177,9 +177,9 @@ class Fit:
     limits : Limits
     exponent : int
     status : Status, or None
-        Why it has ended, if it has.
+        Why the fit stopped; None while it runs.
     moved : bool
-        Whether the last move led to finite numbers.
+        Whether the last step gave finite numbers.
     """
 
     def __init__(self, op: Operator, limits: Limits, exponent: int) -> None:
@@ -188,33 +188,36 @@ class Fit:
         self.exponent = exponent
         self.status: Status | None = None
         self.moved = False
-        self._now: Standing | None = None
-        # Those of this fit before it was resumed, less those that others made on this operator.
+        self._now: LoopState | None = None
+        # The operator counts all passes made with it. This is what to add to get those of this fit: passes
+        # before it was resumed, less passes that other users of the operator had made.
         self._evaluations_elsewhere = -op.evaluations
 
     @property
-    def begun(self) -> bool:
+    def started(self) -> bool:
         """Whether there is a factor to return."""
         return self._now is not None
 
     @property
-    def now(self) -> Standing:
-        """Where it stands."""
+    def now(self) -> LoopState:
+        """The current state of the loop."""
         assert self._now is not None
         return self._now
 
     @property
     def record(self) -> Record:
-        """The newest line of the history."""
+        """The latest row of the history."""
         return self.now.record
 
     def advance(self, move: Callable[[], State]) -> None:
-        """Make one timed move, record it and judge whether it was the last one."""
+        """Make one timed step (or the initialisation), record it and test whether to stop."""
         start = time.perf_counter()
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # noticed below
+        # No warnings: a state that is not finite ends the fit below.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             state = move()
         seconds = time.perf_counter() - start
-        numbers = (state.objective, state.gradient_norm)  # the gradient overflows first, and nothing leads on
+        # The gradient can overflow before the objective does, and no further step could be made from it.
+        numbers = (state.objective, state.gradient_norm)
         xp = self.op.xp
         self.moved = all(map(math.isfinite, numbers)) and bool(xp.all(xp.isfinite(state.U)))
         if not self.moved:
@@ -222,45 +225,45 @@ class Fit:
             return
         before = self._now
         if before is None:
-            self._now = first_standing(state, self._record(state, 0, seconds))
+            self._now = initial_loop_state(state, self._record(state, 0, seconds))
         else:
             record = self._record(state, before.n_iter + 1, before.seconds + seconds)
-            self._now = next_standing(before, state, record)
-        self._judge()
+            self._now = next_loop_state(before, state, record)
+        self._check_stopping()
 
-    def resume(self, standing: Standing) -> None:
-        """Take up a fit where it was left, and judge whether it had come to its end."""
-        self._evaluations_elsewhere += standing.evaluations
-        self._now = standing
-        self._judge()
+    def resume(self, loop_state: LoopState) -> None:
+        """Continue from a saved state, and test whether the fit had already reached its end."""
+        self._evaluations_elsewhere += loop_state.evaluations
+        self._now = loop_state
+        self._check_stopping()
 
-    def _judge(self) -> None:
-        self._now, self.status = judged(self.op, self.limits, self.now)
+    def _check_stopping(self) -> None:
+        self._now, self.status = check_stopping(self.op, self.limits, self.now)
 
-    def check_begun(self) -> None:
-        """Raise if there is no finite number at the start."""
-        if not self.begun:
+    def check_started(self) -> None:
+        """Raise if the objective or its gradient is not finite at the starting factor."""
+        if not self.started:
             raise FloatingPointError(
                 "The objective or its gradient is not finite at the starting factor. Scale init down, or use "
                 f"init='random'{', and a smaller alpha' if self.op.alpha > 1 else ''}."
             )
 
-    def tell(self, observers: Sequence[Observer]) -> None:
-        """Let observers look at a step: each may want to stop, but a test that was met goes before."""
+    def notify(self, observers: Sequence[Observer]) -> None:
+        """Notify observers of a step; one may stop the fit, unless a stopping test has done so already."""
         for observer in observers:
             if observer.step(self) and self.status is None:
                 self.status = Status.CALLBACK
 
     def progress(self) -> FitProgress:
-        """Return what a callback gets."""
+        """Return what a callback receives."""
         k = self.exponent
-        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)
+        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)  # a copy: a callback cannot change the fit
         return FitProgress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
 
     def outcome(self) -> Outcome:
-        """Return what it came to. It must have ended."""
+        """Return the result of a fit that has ended."""
         assert self.status is not None
-        # A test that was met was met by the current factor; a limit ends with the best one.
+        # These two tests were met by the current factor, which may not have the lowest objective so far.
         met = self.status in (Status.TOLERANCE, Status.GRADIENT)
         state, k = (self.now.state if met else self.now.best), self.exponent
         return Outcome(
@@ -280,6 +283,7 @@ class Fit:
         return self._evaluations_elsewhere + self.op.evaluations
 
     def _record(self, state: State, iteration: int, seconds: float) -> Record:
+        # M is scaled by 4^k and U by 2^k, so the loss scales as M^2 and its gradient as M^2 / U.
         k = self.exponent
         return Record(
             iteration=iteration,
@@ -293,7 +297,7 @@ class Fit:
 
 
 def _ldexp(value: float, exponent: int) -> float:
-    """Return value * 2^exponent; beyond the range of floats, infinity."""
+    """Return value * 2^exponent, or infinity if it overflows."""
     try:
         return math.ldexp(value, exponent)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""What a fit says while it runs: lines of the logger ``symrelu``, never print."""
+"""Progress messages of a fit, through the logger ``symrelu`` rather than ``print``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SECONDS_BETWEEN_LINES = 1.0
 
 
 class Narrator(Observer):
-    """Says how a fit goes.
+    """Log the progress of a fit.
 
     Parameters
     ----------
     verbose : int
-        0 says nothing, 1 a line a second, 2 or more a line a step.
+        0 logs nothing, 1 one line per second, 2 or more one line per step.
     """
 
     def __init__(self, verbose: int) -> None:
@@ -28,7 +28,7 @@ class Narrator(Observer):
         self.last_line = time.monotonic()
 
     def step(self, fit: Fit) -> bool:
-        """Tell of a step, if it is time to."""
+        """Log a step, if a line is due."""
         now, record = time.monotonic(), fit.record
         if self.verbose >= 2 or (self.verbose and now - self.last_line >= _SECONDS_BETWEEN_LINES):
             self.last_line = now
@@ -43,7 +43,7 @@ class Narrator(Observer):
         return False
 
     def end(self, fit: Fit) -> None:
-        """Tell how the fit ended."""
+        """Log why the fit stopped."""
         if self.verbose and fit.status is not None:
             outcome = fit.outcome()
             logger.info(
@@ -55,23 +55,23 @@ class Narrator(Observer):
             )
 
 
-class narrated:  # used like a function: with narrated(verbose) as narrator: ...
-    """Give a :class:`Narrator` whose lines can be seen.
+class narrated:  # lower case, since it is used like a function: with narrated(verbose) as narrator
+    """Context manager that yields a :class:`Narrator` and makes its lines visible.
 
-    Where logging is set up the lines go where it sends them. Where it is not, they go to stderr, by rich if it
-    is installed. The logger is one for the process: of fits that overlap in time the first one makes it heard,
-    and the last one to leave makes it what the first one found.
+    If logging is configured, the lines go to its handlers; otherwise to stderr, through rich if it is
+    installed. All fits of a process share the logger. If fits overlap in time, the first one sets the level and
+    the handler, and the last one to finish restores what the first one found.
 
     Parameters
     ----------
     verbose : int
-        As of :class:`Narrator`; with 0 the logger is left alone.
+        As for :class:`Narrator`; 0 leaves the logger unchanged.
     """
 
     _lock = threading.RLock()
     _inside: ClassVar[set[int]] = set()
-    _level: ClassVar[int] = logging.NOTSET  # what the first one found
-    _handler: ClassVar[logging.Handler | None] = None  # what it added
+    _level: ClassVar[int] = logging.NOTSET  # the level that the first fit found
+    _handler: ClassVar[logging.Handler | None] = None  # the handler that it added
 
     def __init__(self, verbose: int) -> None:
         self.verbose = verbose
@@ -84,15 +84,15 @@ class narrated:  # used like a function: with narrated(verbose) as narrator: ...
                     cls._level, cls._handler = logger.level, None if logger.hasHandlers() else _stderr_handler()
                 self._inside.add(id(self))
                 if cls._handler is not None:
-                    logger.addHandler(cls._handler)  # once: it knows those that it has
+                    logger.addHandler(cls._handler)  # does nothing if it was added before
                 if not logger.isEnabledFor(logging.INFO):
-                    logger.setLevel(logging.INFO)  # the lines were asked for
+                    logger.setLevel(logging.INFO)  # verbose > 0 overrides a higher level
         return Narrator(self.verbose)
 
     def __exit__(self, *_: object) -> None:
         self._leave()
 
-    def __del__(self) -> None:  # where Ctrl-C came between two lines
+    def __del__(self) -> None:  # Ctrl-C may have prevented the call of __exit__
         self._leave()
 
     def _leave(self) -> None:

@@ -1,6 +1,6 @@
 """Observers of a fit: one keeps its history, one calls the user's callback.
 
-Two more have files of their own: ``resuming.CheckpointWriter`` and ``progress.Narrator``.
+Two more are in other modules: ``resuming.CheckpointWriter`` and ``narration.Narrator``.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from symrelu.fitted.history import History, Record
 
 
 class HistoryKeeper(Observer):
-    """Keeps a line for each iteration.
+    """Keep a record of each iteration.
 
     Parameters
     ----------
     records : sequence of Record
-        The lines of the earlier run that this one resumes.
+        The records of the earlier run that this one resumes.
     """
 
     def __init__(self, records: Sequence[Record] = ()) -> None:
         self.records = list(records)
 
     def history(self) -> History:
-        """Return the lines so far as columns."""
+        """Return the records so far as a History."""
         return History.from_records(self.records)
 
     def begin(self, fit: Fit) -> None:
@@ -35,14 +35,15 @@ class HistoryKeeper(Observer):
         return False
 
     def end(self, fit: Fit) -> None:
-        self._keep(fit.record)  # which Ctrl-C may have kept from being told
+        self._keep(fit.record)  # Ctrl-C may have prevented the call of step
 
     def _keep(self, record: Record) -> None:
+        # By iteration, not append: a resumed fit and end() present the last record a second time.
         self.records[record.iteration :] = [record]
 
 
 class CallbackCaller(Observer):
-    """Calls a function after each step; the fit stops if it returns True.
+    """Call a function after each step; the fit stops if it returns True.
 
     Parameters
     ----------
@@ -58,5 +59,5 @@ class CallbackCaller(Observer):
 
 
 def callers(callback: Callback | None) -> list[Observer]:
-    """Return who calls a callback: nobody where there is none."""
+    """Return the observers that call a callback: none if there is no callback."""
     return [] if callback is None else [CallbackCaller(callback)]

@@ -1,4 +1,4 @@
-"""RankSelection: the settings that were compared, their scores, and the choice; as a table and as a plot."""
+"""RankSelection: the compared settings, their scores and the choice, as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ GRID = ("rank", "n_negative", "alpha", "zero_weight")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankSelection:
-    """What :func:`select_rank` found.
+    """The result of :func:`select_rank`.
 
     Attributes
     ----------
     table : list of dict
         One record for each setting, the simplest first: ``rank``, ``n_negative``, ``alpha``, ``zero_weight``;
-        ``mean`` and ``standard_error`` of the scores, and ``scores``, one for each repeat, on the same hidden
-        pairs for all settings; ``converged``, the number of fits that a stopping test ended; and
-        ``parameters_per_pair``, the numbers in the factor for each positive pair.
+        ``mean`` and ``standard_error`` of the scores, and ``scores``, one for each repeat, on the same
+        held-out pairs for all settings; ``converged``, the number of fits that met a stopping test; and
+        ``parameters_per_pair``, the number of parameters for each positive pair.
     best : dict
-        The setting of the best mean, ready for ``decompose(M, **selection.best)``.
+        The setting with the best mean score, ready for ``decompose(M, **selection.best)``.
     chosen : dict
-        The setting that ``rule`` chose, likewise.
+        The setting selected by ``rule``, in the same form.
     scoring : {"error", "auc"}
-        What the scores are. The lowest error and the highest AUC are best.
+        The metric. Lower errors and higher AUCs are better.
     rule : {"one_standard_error", "best"}
         How ``chosen`` was chosen.
     """
@@ -64,9 +64,11 @@ class RankSelection:
         frame : pandas.DataFrame
         """
         try:
-            pandas = import_module("pandas")
+            pandas = import_module("pandas")  # optional, and slow to import
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas. The same is in table.") from error
+            raise ImportError(
+                "to_frame needs pandas: pip install pandas. The attribute table holds the same data."
+            ) from error
         rows = []
         for row in self.table:
             scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
@@ -74,15 +76,16 @@ class RankSelection:
         return pandas.DataFrame(rows)
 
     def plot(self, ax: Any | None = None) -> Any:
-        """Draw the mean scores with their standard errors, one line for each setting of the rest of the grid.
+        """Draw the mean scores with their standard errors.
 
-        Along the axis goes the rank, or what else has more values. A ring marks the chosen setting. Where the
-        picture reaches the score of predicting zero, a dotted line shows it.
+        The x axis shows the parameter of the grid with the most values (the rank, if several have the same
+        number), and there is one line for each combination of the others. A ring marks the chosen setting, and
+        a dotted line the score of predicting zero if it is within the y limits.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure of pyplot by default.
+            Where to draw; a new pyplot figure by default.
 
         Returns
         -------

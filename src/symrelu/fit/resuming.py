@@ -1,4 +1,4 @@
-"""From a fit to a snapshot of it and back, across the border between host arrays and the operator's."""
+"""Conversion of a running fit to a snapshot in host arrays, and back to the operator's arrays."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import numpy as np
 from symrelu.fit.checkpoint import CheckpointFile, Snapshot, kind_of, state_class
 from symrelu.fit.loop import Fit, Observer
 from symrelu.fit.observers import HistoryKeeper
-from symrelu.fit.stopping import Standing
+from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import Solver, State
 
 
 class CheckpointWriter(Observer):
-    """Writes a fit down from time to time, and at its end.
+    """Write a fit to its checkpoint at intervals, and at its end.
 
     Parameters
     ----------
     file : CheckpointFile
     history : HistoryKeeper
-        Told of each step before this one is.
+        Must be notified of each step before this observer.
     solver : Solver
     """
 
@@ -37,22 +37,23 @@ class CheckpointWriter(Observer):
     def begin(self, fit: Fit) -> None:
         snapshot = self._snapshot(fit)
         check_state(type(fit.now.state), snapshot.state)
-        try:  # what could not be read again is not worth writing
-            standing_of(snapshot, fit.op, self.solver)
+        try:  # fail now, not hours later when the file cannot be restored
+            loop_state_of(snapshot, fit.op, self.solver)
         except ValueError as error:
             declared = state_class(self.solver).__name__
             raise TypeError(
-                f"{type(self.solver).__name__} declares State = {declared}, which its states do not go with: "
+                f"{type(self.solver).__name__} declares State = {declared}, which does not match its states: "
                 f"{str(error).replace('its ', '', 1)}. Declare the class of its states, with their annotations."
             ) from error
         self.step(fit)
 
     def step(self, fit: Fit) -> bool:
-        if fit.status is None and self.file.is_due():
+        if fit.status is None and self.file.is_due():  # end() writes the final state
             self.file.write(self._snapshot(fit))
         return False
 
     def end(self, fit: Fit) -> None:
+        # After an exception before the first step there is nothing worth saving.
         if fit.status is not None or fit.now.n_iter > 0:
             self.file.write(self._snapshot(fit))
 
@@ -61,7 +62,7 @@ class CheckpointWriter(Observer):
 
 
 def snapshot_of(fit: Fit, history: History) -> Snapshot:
-    """Return what a fit has come to.
+    """Return the current state of a fit as a snapshot.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ def snapshot_of(fit: Fit, history: History) -> Snapshot:
     op, now = fit.op, fit.now
     return Snapshot(
         state={field.name: _on_host(op, getattr(now.state, field.name)) for field in fields(now.state)},
+        # The best state is only returned, never continued from: the fields of a particular solver are not
+        # needed.
         best={field.name: _on_host(op, getattr(now.best, field.name)) for field in fields(State)},
         signature=op.signs,
         history=history,
@@ -85,8 +88,8 @@ def snapshot_of(fit: Fit, history: History) -> Snapshot:
     )
 
 
-def standing_of(snapshot: Snapshot, op: Operator, solver: Solver) -> Standing:
-    """Return where a fit stood, for the same solver and operator, or raise where that cannot be.
+def loop_state_of(snapshot: Snapshot, op: Operator, solver: Solver) -> LoopState:
+    """Restore the loop state of a snapshot for a solver and an operator, or raise if they do not match.
 
     Parameters
     ----------
@@ -96,11 +99,11 @@ def standing_of(snapshot: Snapshot, op: Operator, solver: Solver) -> Standing:
 
     Returns
     -------
-    standing : Standing
+    loop_state : LoopState
     """
-    return Standing(
-        state=restored(state_class(solver), snapshot.state, op),
-        best=restored(State, snapshot.best, op),
+    return LoopState(
+        state=restore_state(state_class(solver), snapshot.state, op),
+        best=restore_state(State, snapshot.best, op),
         record=snapshot.history.records()[-1],
         recent_objectives=tuple(snapshot.recent_objectives.tolist()),
         evaluations=snapshot.evaluations,
@@ -109,13 +112,13 @@ def standing_of(snapshot: Snapshot, op: Operator, solver: Solver) -> Standing:
     )
 
 
-def restored(kind: type[State], values: Mapping[str, Any], op: Operator) -> State:
-    """Return a state with the saved values as arrays of the operator, or raise where they do not fit.
+def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) -> State:
+    """Return a state with the saved values as the operator's arrays, or raise if they are not valid for it.
 
     Parameters
     ----------
     kind : type
-        Class of the state; its annotations say what the fields are.
+        Class of the state; its annotations give the types and shapes of the fields.
     values : dict
         The saved fields.
     op : Operator
@@ -126,24 +129,24 @@ def restored(kind: type[State], values: Mapping[str, Any], op: Operator) -> Stat
     """
     try:
         hints = get_type_hints(kind, include_extras=True)
-    except NameError as error:  # of a class in a function, say
+    except NameError as error:  # for example, a class defined in a function refers to local names
         raise ValueError(f"its annotations cannot be read ({error})") from error
     expected = {field.name: hints[field.name] for field in fields(kind)}
     if set(values) != set(expected):
         raise ValueError(f"its state has the fields {sorted(values)}, but this solver has {sorted(expected)}")
     for name, value in values.items():
-        shape = getattr(expected[name], "__metadata__", (None,))[0]
+        shape = getattr(expected[name], "__metadata__", (None,))[0]  # Annotated[Any, ("n", "rank")]
         if shape is not None:
             _check_array(name, value, shape, op)
         elif expected[name] in (bool, int, float) and kind_of(value) != expected[name].__name__:
             raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
         elif name in ("objective", "latent_loss") and not math.isfinite(value):
             raise ValueError(f"its {name} is {value!r}, which is not finite")
-    return kind(**{name: _on_device(op, value) for name, value in values.items()})
+    return kind(**{name: _as_operator_array(op, value) for name, value in values.items()})
 
 
 def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) -> None:
-    """Raise unless a saved value is an array of the declared shape: the number of remembered steps is free."""
+    """Raise unless a saved value has the declared shape; an axis other than n and rank may have any length."""
     sizes = {"n": op.n, "rank": op.rank}
     wanted = tuple(sizes.get(side) for side in shape)
     if not isinstance(value, np.ndarray) or value.dtype != op.dtype or value.ndim != len(wanted):
@@ -156,17 +159,18 @@ def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) ->
 
 
 def _on_host(op: Operator, value: Any) -> Any:
-    """Return an array of the operator as one of the host, all else as it is."""
+    """Convert an array of the operator to numpy; return anything else unchanged."""
     is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not kind_of(value)
     return op.to_numpy(value) if is_array and not isinstance(value, np.ndarray) else value
 
 
-def _on_device(op: Operator, value: Any) -> Any:
-    """Return a host array as one of the operator, all else as it is."""
+def _as_operator_array(op: Operator, value: Any) -> Any:
+    """Convert a numpy array to the operator's kind; return anything else unchanged."""
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype == op.dtype:
         return op.asarray(value)
+    # asarray of the operator would convert integers and booleans to its own dtype.
     return op.xp.asarray(value, device=op.signature.device)
 
 
@@ -187,6 +191,6 @@ def check_state(kind: type[State], values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         if not (kind_of(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "biuf")):
             raise TypeError(
-                f"A checkpoint holds arrays and numbers, but {name} of {kind.__name__} is a "
-                f"{type(value).__name__}. Fit without a checkpoint, or keep it in arrays."
+                f"A checkpoint can hold only arrays and numbers, but {name} of {kind.__name__} is a "
+                f"{type(value).__name__}. Fit without a checkpoint, or store it in arrays."
             )

@@ -1,4 +1,4 @@
-"""Which rank, how many negative columns, which alpha: judged by pairs that the fits did not see."""
+"""Selection of the rank, the number of negative columns and the penalties by held-out pairs."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ from symrelu.validation import (
 
 __all__ = ["GRID", "SETTINGS", "RankSelection", "select_rank"]
 
-_OWN = (*GRID, "diagonal", "random_state")
-_OF_A_SINGLE_FIT = ("callback", "checkpoint", "verbose")
-# What decompose takes and is the same for all fits.
+_OWN = (*GRID, "diagonal", "random_state")  # parameters that select_rank has itself
+_OF_A_SINGLE_FIT = ("callback", "checkpoint", "verbose")  # of no use to many fits in several processes
+# Parameters of decompose that select_rank passes on, the same for all fits.
 SETTINGS = tuple(
     name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_OF_A_SINGLE_FIT)
 )
 RULES = ("one_standard_error", "best")
 
-_STREAM = 5  # of random numbers: what is hidden must not be related to data or starts of the same seed
+_STREAM = 5  # random stream: held-out pairs must be independent of data and starts made from the same seed
 
-# Bounds of the default ranks. Graphs of nearest neighbours were best at up to 10 parameters per positive pair:
-# their zeros are data too. A factor of n / 4 columns has half as many numbers as there are pairs.
+# Bounds of the default ranks. Nearest-neighbour graphs were predicted best with up to 10 parameters per
+# positive pair, since their zeros are data too. A factor with n / 4 columns has half as many parameters as
+# there are pairs.
 _PARAMETERS_PER_PAIR = 8
 _ITEMS_PER_RANK = 4
 _LARGEST_RANK = 128
@@ -75,63 +76,61 @@ def select_rank(
     n_jobs: int | None = None,
     **settings: Any,
 ) -> RankSelection:
-    r"""Choose the rank, and other settings of the model, by pairs hidden from the fits.
+    r"""Choose the rank, and other settings of the model, by held-out pairs.
 
-    Each repeat hides a part of the positive pairs of M and a sample of its zeros, all off the diagonal. They
-    are unknown to the fit, not zero. Every setting of the grid is fitted from scratch and judged on the same
-    pairs.
+    Each repeat holds out a fraction of the positive pairs of M and a sample of its zeros, all off the diagonal.
+    The fits treat them as unobserved, not as zero. Every setting of the grid is fitted from scratch and scored
+    on the same pairs.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
         Nonnegative and symmetric, as for :func:`~symrelu.decompose`, or a :class:`~symrelu.Problem`.
-        Sparse input never becomes n x n.
+        Sparse input is never made dense.
     ranks : int or sequence of int, optional
-        All columns count, the negative ones too. By default 1, 2, 3, 4, 6, 8, 12, ... up to n / 4, to 8
-        parameters per positive pair, and to 128.
+        Ranks to try, counting all columns, including negative ones. By default 1, 2, 3, 4, 6, 8, 12, ... up to
+        the smallest of n / 4, 8 parameters per positive pair, and 128.
     n_negative : int, "auto" or sequence of these, default=0
-        Numbers of negative columns. Ranks that are not larger are left out.
+        Numbers of negative columns. Combinations with a rank that is not larger are left out.
     alpha : float or sequence of float, default=0.0
         Tikhonov weights.
     zero_weight : float or sequence of float, default=1.0
         Weights in (0, 1] of the zeros of M. To compare them, use ``scoring="auc"``.
     n_repeats : int, default=5
-        How often pairs are hidden, at least 2. The number of fits is the size of the grid times this.
+        Number of random splits, at least 2. The number of fits is the size of the grid times this.
     fraction : float, default=0.1
-        Part of the positive pairs that is hidden, in (0, 0.9].
+        Fraction of the positive pairs that is held out, in (0, 0.9].
     zeros_per_positive : float, default=5.0
-        How many zeros are hidden for each hidden positive pair, but at most ``fraction`` of all. More make the
-        error more precise: few zeros stand for many.
+        Number of zeros held out for each held-out positive pair, but at most ``fraction`` of all zeros. A
+        larger number makes the estimated error more precise, since each held-out zero represents many.
     scoring : {"error", "auc"}, default="error"
-        "error" is the relative error of max(0, X) over all pairs off the diagonal, as the hidden ones estimate
-        it (see Notes). "auc" is the area under the ROC curve of X between hidden positive pairs and hidden
-        zeros: for link prediction, where only the order of the pairs counts.
+        "error" is the relative error of max(0, X) over all pairs off the diagonal, estimated from the held-out
+        ones (see Notes). "auc" is the area under the ROC curve of X between held-out positive pairs and
+        held-out zeros: for link prediction, where only the order of the pairs matters.
     rule : {"one_standard_error", "best"}, default="one_standard_error"
         "one_standard_error" chooses the simplest setting whose mean score is within one standard error of the
         best one: the fewest columns, then the fewest negative ones, the largest alpha, the largest
-        zero_weight. "best" chooses the best mean.
+        zero_weight. "best" chooses the setting with the best mean score.
     mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry of M is unknown. Such pairs are neither fitted nor hidden.
+        True where the entry of M is unobserved. Such pairs are neither fitted nor held out.
     random_state : None, int, Generator or RandomState, optional
-        Seed of the hidden pairs and of the starts. The same seed gives the same table.
+        Seed of the held-out pairs and of the starts. The same seed gives the same table.
     n_jobs : int, optional
-        How many fits run at the same time, by joblib; -1 for as many as there are processors. The table does
-        not depend on it.
+        Number of fits that joblib runs in parallel; -1 uses all processors. The table does not depend on it.
     **settings
-        Other settings of :func:`~symrelu.decompose`, the same for all fits: the solver, init (by name), the
-        tolerances, ``max_time`` (of one fit). Not callback, checkpoint and verbose.
+        Other parameters of :func:`~symrelu.decompose`, the same for all fits: the solver, init (by name), the
+        tolerances, ``max_time`` (of one fit). ``callback``, ``checkpoint`` and ``verbose`` are not accepted.
 
     Returns
     -------
     selection : RankSelection
-        ``selection.chosen`` holds the setting, with ``diagonal`` and ``settings``, for
-        ``decompose(M, **selection.chosen)``; a mask is to be passed again. ``selection.plot()`` draws the
-        scores.
+        ``selection.chosen`` holds the chosen setting, with ``diagonal`` and ``settings``, for
+        ``decompose(M, **selection.chosen)``; pass a mask again. ``selection.plot()`` draws the scores.
 
     Notes
     -----
-    With :math:`N_+` positive pairs and :math:`N_0` zeros of M, of which :math:`H_+` and :math:`H_0` are hidden,
-    the error is
+    Let M have :math:`N_+` positive pairs and :math:`N_0` zeros, and let :math:`H_+` and :math:`H_0` be the sets
+    that are held out. The error is
 
     .. math::
 
@@ -140,15 +139,16 @@ def select_rank(
                    {\frac{N_+}{|H_+|} \sum_{H_+} M_{ij}^2}}
 
     Numerator and denominator are unbiased estimates of the sums over all pairs. Predicting zero has an error
-    of 1. Fits stop at a relative error of ``tol``, so that smaller differences mean nothing: settings within
-    ``tol`` of the best error also pass for equally good.
+    of 1. Fits stop at a relative error of ``tol``, so smaller differences carry no information: settings within
+    ``tol`` of the best error also count as equally good.
 
-    Where ``zero_weight`` is below 1, the fits do not seek a low error, and it says little; "auc" still does.
+    If ``zero_weight`` is below 1, the fits do not minimise the error, which then says little about them; use
+    "auc".
 
-    The standard error is that of the mean over the repeats. Since all settings see the same pairs, the
-    differences between settings are known better than their means. A choice by the standard error of the
-    differences goes for gains that are certain but tiny, and so for far more columns. Whoever wants it finds
-    the scores in the table.
+    The standard error is that of the mean over the repeats. Since all settings are scored on the same pairs,
+    differences between settings are known more precisely than the means. A rule based on the standard error of
+    the differences would accept gains that are certain but tiny, and so choose far more columns. The scores in
+    the table allow such a rule.
 
     Examples
     --------
@@ -172,12 +172,15 @@ def select_rank(
     pairs = observed_pairs(problem)
     check_pairs(pairs, scoring)
 
+    # Not rng.integers, which a RandomState does not have.
     seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
     trials = (Trial(problem, random_split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
     common = {"diagonal": problem.diagonal, **settings}
+    # All settings of a trial in sequence, so that a process packs its matrix once.
     tasks = ((trial, setting | common, scoring) for trial in trials for setting in grid)
-    results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_judge), tasks))
+    results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_fit_and_score), tasks))
     table = _table(grid, results, problem.parameters_per_pair(1))
+    # Fits stop once the relative error is below tol, so lower held-out errors do not mean a better setting.
     slack = limits.tol if scoring == "error" else 0.0
     best, simplest = _choices(table, lower_is_better=scoring == "error", slack=slack)
     chosen = best if rule == "best" else simplest
@@ -199,7 +202,8 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     init = Start(**pick(Start, settings)).init
     if not isinstance(init, str):
         raise TypeError(
-            f"init must be the name of a start, got {type(init).__name__}: a factor may know the hidden pairs."
+            f"init must be the name of a start, got {type(init).__name__}: a factor may reveal the held-out "
+            "pairs."
         )
     return Limits(**pick(Limits, settings))
 
@@ -225,14 +229,14 @@ def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight
     grid = [s for s in grid if isinstance(s["n_negative"], str) or s["n_negative"] < s["rank"]]
     if not grid:
         raise ValueError(
-            f"ranks must have one above n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
-            "one column at least must be positive."
+            f"ranks must have one larger than n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
+            "at least one column must be positive."
         )
     return sorted(grid, key=_complexity)
 
 
 def _values(name: str, given: Any, check: Callable[[Any], Any]) -> list[Any]:
-    """Return the values of one axis of the grid, each checked, each once."""
+    """Return the distinct values of one axis of the grid, each validated."""
     values = list(given) if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
     if not values:
         raise ValueError(f"{name} must have at least one value, got none.")
@@ -250,19 +254,19 @@ def _default_ranks(problem: Problem) -> list[int]:
 
 
 def _complexity(setting: dict[str, Any]) -> tuple[Any, ...]:
-    """Order settings: fewer columns, fewer negative ones ("auto" last), stronger penalties first."""
+    """Return a sort key: fewer columns, fewer negative ones ("auto" last), stronger penalties first."""
     negative = setting["n_negative"]
     known = (1, 0) if isinstance(negative, str) else (0, negative)
     return setting["rank"], known, -setting["alpha"], -setting["zero_weight"]
 
 
-def _judge(trial: Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
-    """Fit one setting without the hidden pairs; return its score on them, and whether the fit converged."""
+def _fit_and_score(trial: Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
+    """Fit one setting without the held-out pairs; return its score on them, and whether the fit converged."""
     split = trial.split
     solution = decompose(trial.hidden, random_state=split.seed, **setting)
-    if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for all fits, not for this one
+    if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for the whole selection, not for this fit
         raise KeyboardInterrupt
-    with single_threaded_blas():  # the same digits on any number of threads
+    with single_threaded_blas():  # so that the digits do not depend on the number of threads
         X = solution.score_pairs(split.i, split.j).astype(np.float64)
         return SCORINGS[scoring](X, split), solution.converged
 
@@ -270,7 +274,7 @@ def _judge(trial: Trial, setting: dict[str, Any], scoring: str) -> tuple[float, 
 def _table(
     grid: list[dict[str, Any]], results: list[tuple[float, bool]], per_pair: float
 ) -> list[dict[str, Any]]:
-    """Return one record for each setting, given the results of all settings for one repeat after the other."""
+    """Return one record for each setting; ``results`` lists all settings of the first repeat, then the next."""
     repeats = len(results) // len(grid)
     table = []
     for k, setting in enumerate(grid):
@@ -287,7 +291,7 @@ def _table(
 
 
 def _choices(table: list[dict[str, Any]], *, lower_is_better: bool, slack: float = 0.0) -> tuple[int, int]:
-    """Return the best row, and the first one within a standard error (or ``slack``) of it."""
+    """Return the index of the best row, and of the first one within a standard error (or ``slack``) of it."""
     sign = 1 if lower_is_better else -1
     means = [sign * row["mean"] for row in table]
     best = int(np.argmin(means))

@@ -1,10 +1,10 @@
-"""The settings of a fit as values: what is fitted, from where, for how long, and how.
+"""The settings of a fit as frozen values: the model, the start, the limits, and how it is run.
 
-Each is frozen and checked where it is made. A field holds its default and what there is to say of it: the
-docstrings (by :func:`documented`), the command line and the checkpoints take from here what they need.
+Each value is validated when it is created. A field holds its default and its description, from which the
+docstrings (by :func:`documented`) and the command line are built.
 """
 
-# ruff: noqa: RUF009  (setting() is a field)
+# ruff: noqa: RUF009  (setting() returns a dataclass field, which ruff takes for a mutable default)
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ Documented = TypeVar("Documented", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Description:
-    """What there is to say of a setting.
+    """The description of a setting.
 
     Parameters
     ----------
     kind : str
-        Its type, as numpydoc writes it.
+        Its type, in the notation of numpydoc.
     text : str
         A paragraph for docstrings.
     brief : str
-        A sentence for the command line; without one, a setting is no option there.
+        The help text on the command line. A setting without one is not an option there.
     typed : type, optional
-        What can be typed there, where the annotation does not tell.
+        The type of the command-line option, if it differs from the annotation.
     flags : tuple of str
-        Its names there, where they are others than its own.
+        The names of the command-line option, if they differ from the name of the field.
     """
 
     kind: str
@@ -65,22 +65,22 @@ class Description:
 
 
 def setting(default: Any = MISSING, **description: Any) -> Any:
-    """Return the field of a setting, with its :class:`Description`."""
+    """Return a dataclass field with a :class:`Description` in its metadata."""
     return field(default=default, metadata={Description: Description(**description)})
 
 
 def describe(values: Iterable[type]) -> dict[str, Description]:
-    """Return what there is to say of each field of some values."""
+    """Return the description of each field of these classes, by name."""
     return {entry.name: entry.metadata[Description] for value in values for entry in fields(value)}
 
 
 def pick(value: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the settings that are fields of a value."""
+    """Return the settings that are fields of a class."""
     return {entry.name: settings[entry.name] for entry in fields(value) if entry.name in settings}
 
 
 def _one_of(names: Iterable[str]) -> str:
-    """Return names as numpydoc writes a choice."""
+    """Return names as a set of choices in the notation of numpydoc."""
     return "{" + ", ".join(f'"{name}"' for name in names) + "}"
 
 
@@ -90,61 +90,62 @@ def _words(names: Iterable[str]) -> str:
 
 
 def check_rank(rank: Any, n: int, name: str = "rank") -> int:
-    """Return the number of columns of a factor, for a matrix of size n."""
+    """Return the rank, validated for a matrix of size n."""
     return check_integer(name, rank, 1, n, note=" (the size of M)")
 
 
 def check_zero_weight(zero_weight: Any) -> float:
-    """Return the weight of the zeros."""
+    """Return the weight of the zeros, validated."""
     return check_number("zero_weight", zero_weight, 0, 1, low_included=False)
 
 
 def check_auto(n_negative: str) -> str:
-    """Return the one word that may stand for a number of negative columns."""
+    """Return ``n_negative`` given as a string, which must be "auto"."""
     return check_choice("n_negative", n_negative, ("auto",), "an integer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """What is fitted.
+    """The model that is fitted.
 
-    Rank and number of negative columns are also bounded by the size of M: :meth:`for_size` looks at that.
+    The size of M also bounds the rank and the number of negative columns; :meth:`for_size` checks that.
     """
 
     rank: int = setting(
         kind="int",
         text="Number of columns of U, from 1 to n.",
-        brief="Columns of U.",
+        brief="Number of columns of U.",
         flags=("--rank", "-r"),
     )
     n_negative: int | str = setting(
         0,
         kind='int or "auto"',
-        text="How many columns enter X with a minus sign. 0 is the paper's model. "
-        '"auto" counts the negative ones among the leading eigenvalues of M with a negative number in place of '
-        "its zeros.",
-        brief="Columns that enter X with a minus sign, or 'auto'.",
+        text="Number of columns that enter X with a minus sign. 0 is the paper's model. "
+        '"auto" counts the negative eigenvalues among the leading ones (by magnitude) of M with its zeros '
+        "replaced by a negative number.",
+        brief="Number of columns that enter X with a minus sign, or 'auto'.",
     )
     diagonal: str = setting(
         "fit",
         kind=_one_of(DIAGONALS),
-        text='"ignore" takes the diagonal of M as unknown: no U U^T can fit the zero diagonal of a graph.',
-        brief="'fit', or 'ignore' to take it as unknown.",
+        text='"ignore" treats the diagonal of M as unobserved: no U U^T can fit the zero diagonal of a graph.',
+        brief="'fit', or 'ignore' to treat the diagonal as unobserved.",
     )
     zero_weight: float = setting(
         1.0,
         kind="float",
         text="Weight in (0, 1] of the zeros of M.",
-        brief="Weight of the zeros, in (0, 1].",
+        brief="Weight of the zeros of M, in (0, 1].",
     )
     alpha: float = setting(
         0.0,
         kind="float",
-        text="Tikhonov weight (the paper's lambda).",
-        brief="Tikhonov weight.",
+        text="Weight of the Tikhonov penalty on U (the paper's lambda).",
+        brief="Weight of the Tikhonov penalty on U.",
     )
 
     def __post_init__(self) -> None:
+        # The upper bounds depend on the size of M: see for_size.
         check_integer("rank", self.rank, 1, note=" (and at most the size of M)")
         if isinstance(self.n_negative, str):
             check_auto(self.n_negative)
@@ -156,25 +157,26 @@ class Model:
         )
 
     def for_size(self, n: int) -> Model:
-        """Return the model of an n x n matrix, or raise if the factor would be too wide, or all negative."""
+        """Return the model for an n x n matrix, or raise if the rank is too large or no column is positive."""
         rank, n_negative = check_rank(self.rank, n), self.n_negative
         if not isinstance(n_negative, str):
-            note = " (rank - 1, since one column at least must be positive) or 'auto'"
+            note = " (rank - 1, since at least one column must be positive) or 'auto'"
             n_negative = check_integer("n_negative", n_negative, 0, rank - 1, note)
         return replace(self, rank=rank, n_negative=n_negative)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)  # init may be an array, which has no single truth value
 class Start:
-    """Where a fit begins."""
+    """The start of a fit."""
 
     init: Any = setting(
         "imputed",
         kind=f"{_one_of(sorted(STARTS))} or array of shape (n, rank)",
-        text='Starting factor. "imputed" takes the leading eigenvectors of M with a negative number in place '
-        'of its zeros, "spectral" those of M (at a rank of n / 2 or more, where U is as large as M, by a dense '
-        'eigendecomposition); "random" is normal and scaled to M, "uniform" the same from numbers in [0, 1).',
-        brief=f"{_words(sorted(STARTS))}.",
+        text='Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a '
+        'negative number, "spectral" those of M itself (both by a dense eigendecomposition if the rank is '
+        'n / 2 or more); "random" is normally distributed and scaled to M, "uniform" the same from numbers '
+        "in [0, 1).",
+        brief=f"Starting factor: {_words(sorted(STARTS))}.",
         typed=str,
     )
     random_state: Any = setting(
@@ -192,12 +194,13 @@ class Start:
         random_generator(self.random_state)
 
     def for_factor(self, n: int, rank: int, dtype: Any, largest: float) -> Start:
-        """Return the start of a factor of that shape and type, for a matrix with that largest entry."""
+        """Return the start, validated for the shape and dtype of the factor and the largest entry of M."""
         return replace(self, init=check_init(self.init, n, rank, dtype, largest))
 
     @property
     def identity(self) -> dict[str, Any]:
-        """By what a checkpoint knows the start again, once it is one of a factor."""
+        """What a checkpoint stores to recognise the start. Valid once :meth:`for_factor` was applied."""
+        # A generator changes with use, and so cannot identify a start.
         seed, named = self.random_state, isinstance(self.init, str)
         seeded = isinstance(seed, (int, np.integer))
         return {
@@ -209,37 +212,37 @@ class Start:
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop. A tolerance of 0 switches its test off."""
+    """The stopping criteria. A tolerance of 0 disables its test."""
 
     tol: float = setting(
         1e-4,
         kind="float",
-        text="Stop when relative_error <= tol. 0 switches this test off, as those of gtol and ftol.",
-        brief="Stop at this relative error.",
+        text="Stop when relative_error <= tol. 0 disables this test; the same holds for gtol and ftol.",
+        brief="Stop when the relative error is at most this.",
     )
     gtol: float = setting(
         1e-7,
         kind="float",
         text="Stop when the norm of the gradient is at most gtol (2 ||M|| + alpha) ||U||.",
-        brief="Stop at this scaled gradient.",
+        brief="Stop when the scaled norm of the gradient is at most this.",
     )
     ftol: float = setting(
         1e-8,
         kind="float",
-        text="Stop when the objective changed by at most ftol times itself over the last 20 iterations.",
-        brief="Stop when the objective changes less than this.",
+        text="Stop when the relative change of the objective over the last 20 iterations is at most ftol.",
+        brief="Stop when the relative change of the objective is at most this.",
     )
     max_iter: int = setting(
         1000,
         kind="int",
-        text="Largest number of steps.",
-        brief="Largest number of steps.",
+        text="Maximum number of steps.",
+        brief="Maximum number of steps.",
     )
     max_time: float | None = setting(
         None,
         kind="float",
-        text="Seconds the steps may take. Compiling is not counted.",
-        brief="Seconds the steps may take.",
+        text="Time limit for the steps in seconds. Compilation is not counted.",
+        brief="Time limit for the steps in seconds.",
     )
 
     def __post_init__(self) -> None:
@@ -254,44 +257,46 @@ class Limits:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Run:
-    """How a fit is made. The solver is an instance, and the checkpoint one that can be written, or None."""
+    """How a fit is run. Names are resolved: ``solver`` is an instance, ``checkpoint`` a Checkpoint or None."""
 
     solver: Any = setting(
         "lbfgs",
         kind=f"{_one_of(SOLVERS)} or Solver",
-        text="A name, or an instance such as ``AAPB(step_size=10)``.",
-        brief=f"{_words(SOLVERS)}.",
+        text="Name of a solver, or an instance such as ``AAPB(step_size=10)``.",
+        brief=f"Solver: {_words(SOLVERS)}.",
         typed=str,
     )
     backend: str = setting(
         "auto",
         kind=_one_of(BACKENDS),
-        text='How the matrix is held. "auto" keeps it as it came. "torch" needs the extra ``symrelu[torch]``.',
-        brief=f"How the matrix is held: {_words(BACKENDS)}.",
+        text='How the matrix is stored. "auto" keeps the kind of the input. "torch" requires the extra '
+        "``symrelu[torch]``.",
+        brief=f"How the matrix is stored: {_words(BACKENDS)}.",
     )
     callback: Any | None = setting(
         None,
         kind="callable",
-        text="Called after each step with a :class:`~symrelu.fit.loop.FitProgress`; True stops the fit.",
+        text="Called after each step with a :class:`~symrelu.fit.loop.FitProgress`. The fit stops if the "
+        "callback returns True.",
     )
     checkpoint: Any | None = setting(
         None,
         kind="str, path-like or Checkpoint",
-        text="A file to which the state of the fit is written every minute (see :class:`~symrelu.Checkpoint`) "
-        "and at the end. If it exists, the fit goes on from it.",
-        brief="Write the state of the fit here every minute; if the file is there, go on from it.",
+        text="File to which the state of the fit is written every minute (see :class:`~symrelu.Checkpoint`) "
+        "and at the end. If it exists, the fit resumes from it.",
+        brief="Write the state of the fit to this file every minute; resume from it if it exists.",
         typed=Path | None,
     )
     verbose: int = setting(
         0,
         kind="int",
-        text="1 tells the logger ``symrelu`` of the fit once a second, 2 at each step. Where logging is not "
-        "set up the lines go to stderr.",
+        text="1 logs the progress to the logger ``symrelu`` once per second, 2 at each step. If logging is not "
+        "configured, the lines go to stderr.",
     )
 
     def __post_init__(self) -> None:
         if check_choice("backend", self.backend, BACKENDS) != "auto":
-            operator_class(self.backend)  # which names what is missing for it
+            operator_class(self.backend)  # raises an ImportError that names the missing package
         check_callback(self.callback)
         _normalise(
             self,
@@ -304,7 +309,7 @@ class Run:
 
 
 def _normalise(value: Any, **checked: Any) -> None:
-    """Put what was checked in place of what was given, while a frozen value is being made."""
+    """Replace fields of a frozen dataclass by their validated values, in its ``__post_init__``."""
     for name, content in checked.items():
         object.__setattr__(value, name, content)
 
@@ -314,11 +319,11 @@ TABLE = describe(VALUES)
 
 
 def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> Documented:
-    """Complete the docstring of a function or class by what the table says of its parameters.
+    """Complete the docstring of a function or class with the descriptions of its parameters in a table.
 
     A parameter that the docstring leaves out gets its entry from the table, with the default of the signature.
-    So does one whose kind is given as ``setting``, and the sentences below it go on the paragraph of the table.
-    All others stay as they are.
+    So does one whose type is given as ``setting``; the text below it is appended to that of the table. All
+    other entries stay as they are.
 
     Parameters
     ----------
@@ -328,15 +333,16 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
     Returns
     -------
     thing : function or class
-        The same one.
+        The argument, with a new docstring.
     """
-    if sys.flags.optimize > 1:  # there are no docstrings
+    if sys.flags.optimize > 1:  # python -OO strips docstrings
         return thing
     doc, where = thing.__doc__ or "", f"The docstring of {thing.__qualname__}"
     parameters, entries = _parameters(thing), read_parameters(doc)
+    # A misspelt entry fails at import, rather than unnoticed in the documentation.
     for name in entries.keys() - parameters.keys():
-        raise TypeError(f"{where} describes {name!r}, which is no parameter.")
-    # Estimators call the rank n_components.
+        raise TypeError(f"{where} describes {name!r}, which is not a parameter.")
+    # Estimators call the rank n_components, as scikit-learn does.
     shape = "(n, n_components)" if "n_components" in parameters else "(n, rank)"
     complete = []
     for name, parameter in parameters.items():
@@ -352,23 +358,24 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
 
 
 def _parameters(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters by the names that a docstring gives them."""
+    """Return the parameters by their names in a docstring, where ``**`` belongs to the name."""
     parameters = inspect.signature(thing).parameters.values()
     return {("**" if p.kind is p.VAR_KEYWORD else "") + p.name: p for p in parameters}
 
 
 def _default(value: Any) -> str:
-    """Return what numpydoc adds to a type: the default, if there is one."""
+    """Return the default as numpydoc appends it to a type."""
     if value is inspect.Parameter.empty:
         return ""
     if value is None:
         return ", optional"
     if isinstance(value, str):
         return f', default="{value}"'
-    if isinstance(value, float) and 0 < abs(value) < 1e-3:
+    if isinstance(value, float) and 0 < abs(value) < 1e-3:  # 1e-4 and 1e-7, not 0.0001 and 1e-07
         return f", default={np.format_float_scientific(value, trim='-', exp_digits=1)}"
     return f", default={value!r}"
 
 
+# Only now, since the docstrings of these classes are completed from the table built from them.
 for _value in VALUES:
     documented(_value)

@@ -1,7 +1,7 @@
 """Starting factors: "random", "uniform" (scaled to M), "spectral", "imputed" (eigenpairs), or an array.
 
-They are made on the host, where the random numbers and the eigenvectors come from, so that one seed gives one
-start whatever arrays the operator has. Products with M cross the border in :func:`_on_host`.
+They are computed on the host, so that a seed gives the same start for every backend. :func:`_on_host` converts
+the arrays of products with M.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ STARTS = ("random", "uniform", "spectral", "imputed")
 
 Product = Callable[[np.ndarray], np.ndarray]
 
-_STREAM = 1  # of random numbers: data made from the same integer must not be their own start
+_STREAM = 1  # random stream: a start must be independent of data generated from the same seed
 
-# Relative size of the noise in a spectral start. Without it, the eigenvectors of a matrix with several
-# blocks are a saddle point: each lives on its own block, and no step leaves it.
+# Relative size of the noise in a spectral start. Without it, the eigenvectors of a block-diagonal matrix are a
+# saddle point that no step leaves: each is zero outside its own block.
 _SPECTRAL_NOISE = 1e-2
 
-# Relative, on the eigenvalues. A start needs no more digits: the noise is as large.
+# Relative tolerance of the eigenvalues. More digits would be wasted, since the noise is as large.
 _EIGEN_TOLERANCE = 1e-2
 
 
 def check_init(init: Any, n: int, rank: int, dtype: Any, largest: float = 0.0) -> Any:
-    """Return the name of a start, or a starting factor, for a matrix with that largest entry, as an array."""
+    """Return ``init`` validated: the name of a start, or a factor for a matrix with this largest entry."""
     if isinstance(init, str):
         return check_choice("init", init, STARTS)
     return check_start(init, n, rank, dtype, largest)
@@ -46,7 +46,7 @@ def start(op: Operator, init: Any, random_state: Any = None) -> Any:
     ----------
     op : Operator
     init : {"random", "uniform", "spectral", "imputed"} or array-like of shape (n, rank)
-        An array is in the units of the operator.
+        An array must be in the units of the operator.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -60,12 +60,12 @@ def start(op: Operator, init: Any, random_state: Any = None) -> Any:
 
 
 def random_start(op: Operator, rng: Any) -> np.ndarray:
-    """Return normal random columns, scaled such that ||U U^T||_F = ||M||_F."""
+    """Return normally distributed columns, scaled such that ||U U^T||_F = ||M||_F."""
     return _scaled(op, rng.standard_normal((op.n, op.rank)))
 
 
 def uniform_start(op: Operator, rng: Any) -> np.ndarray:
-    """Return uniform random columns, as methods for nonnegative factors start, at the same scale."""
+    """Return columns uniform in [0, 1), the usual start of nonnegative methods, scaled in the same way."""
     return _scaled(op, rng.random((op.n, op.rank)))
 
 
@@ -74,24 +74,24 @@ def _scaled(op: Operator, U: np.ndarray) -> np.ndarray:
 
 
 def spectral_start(op: Operator, rng: Any) -> np.ndarray:
-    """Return the leading eigenvectors of M times root eigenvalue, and noise where there are too few.
+    """Return the leading eigenvectors of M times the root of their eigenvalues, padded with noise.
 
-    The first negative column is constant, as a threshold that is subtracted from every pair.
+    The first negative column is constant: a threshold that is subtracted from every pair.
     """
     U0 = _from_eigenpairs(op, _on_host(op, op.matmul), rng)
     negative = np.flatnonzero(op.signs < 0)
-    if negative.size:
+    if negative.size:  # the column subtracts its square from every pair: half the mean entry of M
         U0[:, negative[0]] = np.sqrt(_total(op) / op.n**2 / 2)
     return U0
 
 
 def imputed_start(op: Operator, rng: Any) -> np.ndarray:
-    """Return the leading eigenvectors of M with a negative number in place of its zeros.
+    """Return the leading eigenvectors of M with its zeros replaced by a negative number.
 
-    A zero of M says X <= 0, not X = 0. Minus the mean of the positive entries is a fair guess, and makes a
-    matrix whose eigenvectors are near the solution: those of the largest eigenvalues for the columns of
-    positive sign, those of the lowest for the others. It is M plus a sparse matrix plus a constant, and is
-    never formed.
+    A zero of M means X <= 0, not X = 0. Minus the mean of the positive entries is a reasonable guess for X
+    there, and gives a matrix whose eigenvectors are close to the solution: those of the largest eigenvalues for
+    the positive columns, those of the lowest for the negative ones. The matrix is the sum of M, a sparse matrix
+    and a constant, and is never formed.
     """
     imputed = _imputed(op)
     U0 = _from_eigenpairs(op, imputed, rng)
@@ -105,19 +105,20 @@ def imputed_start(op: Operator, rng: Any) -> np.ndarray:
 
 
 def count_negative(op: Operator, random_state: Any = None) -> int:
-    """Return how many of the columns of a factor should be negative: what ``n_negative="auto"`` means.
+    """Return the number of negative columns that ``n_negative="auto"`` stands for.
 
-    It is the number of negative ones among the eigenvalues of largest magnitude, one for each column, of M with
-    a negative number in place of its zeros. At least one column stays positive.
+    Of M with its zeros replaced by a negative number, take the ``rank`` eigenvalues of largest magnitude and
+    count the negative ones. At least one column stays positive.
     """
     rng = random_generator(random_state, _STREAM)
     values, _ = _leading_eigenpairs(op, _imputed(op), op.rank, rng, by_magnitude=True)
+    # Eigenvalues that are zero up to rounding must not count as negative.
     rounding = 1e3 * op.eps * np.abs(values).max(initial=0.0)
     return min(int(np.sum(values < -rounding)), op.rank - 1)
 
 
 def _imputed(op: Operator) -> Product:
-    """Return the product with M whose zeros are minus the mean of its positive entries."""
+    """Return the product with M after its zeros are replaced by minus the mean of its positive entries."""
     fill = -_total(op) / max(1, op.n_positive)
     return _on_host(op, partial(op.imputed_matmul, fill=fill))
 
@@ -129,19 +130,19 @@ def _total(op: Operator) -> float:
 
 
 def _on_host(op: Operator, product: Callable[[Any], Any]) -> Product:
-    """Return a product of the operator as a function of host arrays."""
+    """Wrap a product of the operator as a function of numpy arrays."""
     return lambda V: op.to_numpy(product(op.asarray(np.ascontiguousarray(V))))
 
 
 def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
-    """Return the leading eigenvectors times root eigenvalue in the columns of positive sign, else noise.
+    """Return scaled leading eigenvectors in the positive columns, and noise in all others.
 
-    Columns without a positive eigenvalue would be zero, and a zero column stays zero for ever: they get
+    Columns without a positive eigenvalue would be zero, and a zero column stays zero in every step. They get
     noise of the size of the smallest other column.
     """
     positive = np.flatnonzero(op.signs > 0)
     values, vectors = _leading_eigenpairs(op, product, positive.size, rng)
-    usable = values > op.eps * op.norm
+    usable = values > op.eps * op.norm  # smaller ones are rounding errors
     columns = vectors[:, usable] * np.sqrt(values[usable])
     smallest = np.linalg.norm(columns, axis=0).min() if columns.size else np.sqrt(op.norm)
     noise = rng.standard_normal((op.n, op.rank)) * smallest / np.sqrt(op.n)
@@ -154,7 +155,7 @@ def _from_eigenpairs(op: Operator, product: Product, rng: Any) -> np.ndarray:
 def _leading_eigenpairs(
     op: Operator, product: Product, k: int, rng: Any, *, by_magnitude: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return up to k of the largest eigenvalues, in descending order, with their eigenvectors."""
+    """Return up to k of the largest eigenvalues in descending order, and their eigenvectors."""
     if k == 0:
         return np.empty(0), np.empty((op.n, 0))
     if arpack_suits(k, op.n):
@@ -163,14 +164,14 @@ def _leading_eigenpairs(
         values, vectors = largest_eigenpairs(
             M, k, v0, further, by_magnitude=by_magnitude, tolerance=_EIGEN_TOLERANCE
         )
-    else:
+    else:  # ARPACK is unsuitable, and U is so wide that a dense M fits in memory too
         values, vectors = np.linalg.eigh(product(np.eye(op.n, dtype=op.dtype)).astype(np.float64))
     order = np.argsort(-np.abs(values) if by_magnitude else -values, kind="stable")[:k]
     return values[order], vectors[:, order]
 
 
 def _linear_operator(op: Operator, product: Product) -> LinearOperator:
-    """Return a product as a matrix of scipy's, in float64 whatever the type of M."""
+    """Wrap a product as a scipy LinearOperator in float64, regardless of the dtype of M."""
 
     def multiply(v: np.ndarray) -> np.ndarray:
         return product(v.reshape(op.n, -1)).astype(np.float64)
@@ -188,7 +189,7 @@ _REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
 
 
 def check_start_offered(kind: type[Operator], init: Any, n_negative: Any = 0) -> None:
-    """Raise unless a kind of operator offers what a start, or a search for negative columns, asks of it."""
+    """Raise unless a class of operators offers what a start, or ``n_negative="auto"``, requires."""
     requires = _REQUIRES.get(init, ()) if isinstance(init, str) else ()
     check_offers(f"init={init!r}", requires, kind, "Pass init='random', 'uniform' or 'spectral'.")
     if n_negative == "auto":

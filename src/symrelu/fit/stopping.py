@@ -1,4 +1,4 @@
-"""Where a fit stands, and whether it is at its end."""
+"""The state of the loop, and the stopping tests."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from symrelu.solvers.base import State, confirmed, square_norm
 if TYPE_CHECKING:
     from symrelu.fit.settings import Limits
 
-# The plateau test looks at the spread of the objective over so many iterations. A spread, not a fall: the
-# objective of an accelerated method may rise for a while before it falls further.
+# Number of iterations over which the plateau test measures the spread of the objective. The spread rather than
+# the decrease, because the objective of an accelerated method may rise for a while before it decreases further.
 PLATEAU_WINDOW = 20
 
-# X is known up to eps ||U||^2, and so the objective up to that times the residual. What creeps below this is at
-# the end of its precision, not of its way, where X is not known better than to a part of the residual, unless
-# the error is one that the precision of M itself would excuse.
+# Rounding errors in X are of the order eps ||U||^2, and those in the objective of that order times the norm of
+# the residual. A fit is limited by rounding if X is uncertain by more than this part of the residual, the
+# objective changes by less than a tenth of its own rounding error, and the relative error is too large to be
+# explained by the precision of M itself.
 _ROUNDED_PART = 1e-2
 _CREEPING = 0.1
-_EXCUSED_ERROR = 1e3  # times eps
+_EXCUSED_ERROR = 1e3  # in units of eps
 
-# A factor that shrinks to zero nears it ever more slowly: it has vanished when its square is this small next to
-# M, and the objective is below that of U = 0 by no more than this part.
+# A factor that shrinks to zero converges ever more slowly. It counts as zero once ||U||^2 is this small
+# relative to ||M|| and the objective is lower than that of U = 0 by no more than the second fraction.
 _SMALL = 1e-3
 _NO_BETTER = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """Where a fit stands: all that a loop needs to resume."""
+class LoopState:
+    """Everything the loop needs to continue: the solver's state, the best state so far, and counters."""
 
     state: State
     best: State
-    record: Record  # of the state
+    record: Record  # the row of the history that describes ``state``
     recent_objectives: tuple[float, ...]
     evaluations: int
     seconds: float
@@ -45,39 +46,40 @@ class Standing:
 
     @property
     def n_iter(self) -> int:
-        """Number of steps that were made."""
+        """Number of steps made so far."""
         return self.record.iteration
 
 
-def first_standing(state: State, record: Record) -> Standing:
-    """Return where a fit stands at its start."""
-    return Standing(state, state, record, (state.objective,), record.evaluations, record.seconds)
+def initial_loop_state(state: State, record: Record) -> LoopState:
+    """Return the state of the loop at the starting factor."""
+    return LoopState(state, state, record, (state.objective,), record.evaluations, record.seconds)
 
 
-def next_standing(before: Standing, state: State, record: Record) -> Standing:
-    """Return where a fit stands after a step."""
+def next_loop_state(before: LoopState, state: State, record: Record) -> LoopState:
+    """Return the state of the loop after a step."""
     return replace(
         before,
         state=state,
         best=state if state.objective < before.best.objective else before.best,
         record=record,
+        # A spread over PLATEAU_WINDOW steps needs one value more.
         recent_objectives=(*before.recent_objectives, state.objective)[-PLATEAU_WINDOW - 1 :],
         evaluations=record.evaluations,
         seconds=record.seconds,
     )
 
 
-def judged(op: Operator, limits: Limits, now: Standing) -> tuple[Standing, Status | None]:
-    """Return why a fit is at its end, or None; and where it stands, since a test may cost a pass."""
+def check_stopping(op: Operator, limits: Limits, now: LoopState) -> tuple[LoopState, Status | None]:
+    """Return the state, which a test that costs a pass updates, and why the fit should stop, or None."""
     if limits.tol and now.record.relative_error <= limits.tol:
         return now, Status.TOLERANCE
     if limits.gtol:
-        now, stationary = _stationary(op, limits.gtol, now)
+        now, stationary = _check_stationarity(op, limits.gtol, now)
         if stationary:
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.GRADIENT
     if limits.ftol and len(now.recent_objectives) > PLATEAU_WINDOW:
         lowest, highest = min(now.recent_objectives), max(now.recent_objectives)
-        if _is_rounded(op, now, highest - lowest):
+        if _is_limited_by_rounding(op, now, highest - lowest):  # first, since it looks like a plateau
             return now, Status.ROUNDING
         if highest - lowest <= limits.ftol * lowest:
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.PLATEAU
@@ -88,13 +90,13 @@ def judged(op: Operator, limits: Limits, now: Standing) -> tuple[Standing, Statu
     return now, None
 
 
-def _stationary(op: Operator, gtol: float, now: Standing) -> tuple[Standing, bool]:
+def _check_stationarity(op: Operator, gtol: float, now: LoopState) -> tuple[LoopState, bool]:
     bound = gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, now.state.U))
-    if not now.state.gradient_norm <= bound:
+    if not now.state.gradient_norm <= bound:  # rather than >, so that NaN is not stationary
         return now, False
     if now.state.gradient_at_U:
         return now, True
-    # A gradient that is not at U has to be confirmed by a pass of its own: not at every iteration.
+    # The solver's gradient is at another point than U (AAPB). Confirming it costs a pass, so not every time.
     if now.n_iter + 1 < now.next_confirmation:
         return now, False
     start, before = time.perf_counter(), op.evaluations
@@ -110,14 +112,14 @@ def _stationary(op: Operator, gtol: float, now: Standing) -> tuple[Standing, boo
 
 
 def _has_vanished(op: Operator, state: State) -> bool:
-    """Whether the factor is small, and no better than none at all."""
+    """Whether the factor is small and its objective no better than that of U = 0."""
     of_zero = op.norm**2 / 2
     small = square_norm(op, state.U) <= _SMALL * op.norm
     return small and state.objective >= (1 - _NO_BETTER) * of_zero
 
 
-def _is_rounded(op: Operator, now: Standing, change: float) -> bool:
-    """Whether a fit whose objective changed by so much lately is held up by rounding."""
+def _is_limited_by_rounding(op: Operator, now: LoopState, change: float) -> bool:
+    """Whether rounding hides further progress, given the recent change of the objective."""
     rounding, residual = op.eps * square_norm(op, now.state.U), math.sqrt(2 * now.state.latent_loss)
     return (
         rounding > _ROUNDED_PART * residual

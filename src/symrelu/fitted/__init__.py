@@ -1,4 +1,4 @@
-"""What came out of a fit: how it went, and a model that answers. Nothing here fits."""
+"""Results of a fit: the fitted model, the history, and files for them. Nothing here runs a fit."""
 
 from symrelu.fitted.history import History, Record, Status
 from symrelu.fitted.linkage_tree import Tree, average_linkage, average_linkage_of_factor

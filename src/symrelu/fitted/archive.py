@@ -1,4 +1,4 @@
-"""The npz file of a Solution: arrays and JSON, no pickle. What is read is checked before it is believed."""
+"""The npz file of a Solution: arrays and JSON, no pickle. Everything is validated on load."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 FORMAT = "symrelu.Solution"
 FORMAT_VERSION = 1
 
+# The history is stored one entry per column: entry -> column.
+HISTORY_ENTRIES = {f"history_{field.name}": field.name for field in fields(History)}
+
 
 def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
-    """Return what a file of a solution holds, by name.
+    """Return the entries of the file of a solution, by name.
 
     Parameters
     ----------
@@ -50,12 +53,12 @@ def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
         "relu": solution.model.relu,
     }
     arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
-    arrays |= {f"history_{name}": column for name, column in solution.history.as_dict().items()}
+    arrays |= history_entries(solution.history)
     return arrays | ({"V": solution.model.V} if hasattr(solution.model, "V") else {})
 
 
 def read_solution(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the fields of the Solution in a file, or raise a ValueError that says why it is none.
+    """Return the fields of the Solution in a file, or raise a ValueError that says why it is not one.
 
     Parameters
     ----------
@@ -69,14 +72,14 @@ def read_solution(path: str | PathLike[str]) -> dict[str, Any]:
     if "solution" not in arrays:
         raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
     try:
-        return _parts_of(arrays)
+        return _solution_fields(arrays)
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{path} is not a Solution this version can read: {reason}.") from error
 
 
-def _parts_of(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the fields of the Solution in an archive, or raise a sentence on what is not one."""
+def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the fields of the Solution in an archive, or raise an error that the caller completes."""
     numbers = read_header(arrays, "solution")
     if numbers.pop("format", None) != FORMAT:
         raise ValueError("its format is not " + FORMAT)
@@ -84,16 +87,16 @@ def _parts_of(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if version != FORMAT_VERSION:
         raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
     check_names("its header", numbers, set(_CHECKS))
-    columns = {f"history_{field.name}" for field in fields(History)}
-    check_names("it", arrays, {"solution", "U", "signature", *columns}, optional=("V",))
+    check_names("it", arrays, {"solution", "U", "signature", *HISTORY_ENTRIES}, optional=("V",))
     header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
     of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
     model = _model(arrays, **of_model)
+    # Models other than SymmetricReLU have no alpha and no zero_weight: the header must hold the neutral values.
     for name, value in of_model.items():
-        if _of_model(model)[name] != value:
-            raise ValueError(f"{name} = {value} does not go with the model {type(model).__name__}")
+        if _model_settings(model)[name] != value:
+            raise ValueError(f"{name} = {value} does not match the model {type(model).__name__}")
     if not np.array_equal(model.signature, arrays["signature"]):
-        raise ValueError("signature must be all ones next to two factors")
+        raise ValueError("signature must be all ones for a model with two factors")
     return {"model": model, "history": history_of(arrays), **header}
 
 
@@ -104,8 +107,8 @@ def _model(arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, relu
     return SymmetricReLU(U, signature, alpha, zero_weight) if relu else Linear(U, signature)
 
 
-def _of_model(model: FittedModel) -> dict[str, Any]:
-    """Return the settings of a model that a file holds apart from its arrays, as the model keeps them."""
+def _model_settings(model: FittedModel) -> dict[str, Any]:
+    """Return the settings of a model that are in the header of its file."""
     return {
         "alpha": getattr(model, "alpha", 0.0),
         "zero_weight": getattr(model, "zero_weight", 1.0),
@@ -121,15 +124,29 @@ def _factor(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _floats(name: str, array: np.ndarray) -> np.ndarray:
-    """Return an array of float32 or float64 in the byte order of this machine."""
-    dtype = array.dtype.newbyteorder("=")
+    """Return an array of float32 or float64 in native byte order."""
+    dtype = array.dtype.newbyteorder("=")  # a file from a machine with the other byte order is valid
     if dtype not in (np.float32, np.float64):
         raise TypeError(f"{name} must hold float32 or float64, got {array.dtype}")
     return array.astype(dtype, copy=False)
 
 
+def history_entries(history: History) -> dict[str, np.ndarray]:
+    """Return a history as entries of an archive, which :func:`history_of` reads.
+
+    Parameters
+    ----------
+    history : History
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+    """
+    return {entry: getattr(history, name) for entry, name in HISTORY_ENTRIES.items()}
+
+
 def history_of(arrays: Mapping[str, np.ndarray]) -> History:
-    """Return the history of an archive, whose columns are called ``history_...``, or raise a sentence.
+    """Return the history in an archive, or raise an error that the caller completes.
 
     Parameters
     ----------
@@ -139,33 +156,34 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> History:
     -------
     history : History
     """
-    columns = {field.name: arrays[f"history_{field.name}"] for field in fields(History)}
+    columns = {name: arrays[entry] for entry, name in HISTORY_ENTRIES.items()}
     shapes = {column.shape for column in columns.values()}
     if len(shapes) != 1 or len(shapes.pop()) != 1:
-        raise ValueError("its history is not a table: the columns must have one length")
+        raise ValueError("its history is not a table: the columns must have the same length")
     return History(**{name: _column(name, column) for name, column in columns.items()})
 
 
 def _column(name: str, column: np.ndarray) -> np.ndarray:
-    return _counts(name, column) if name in COUNTS else _measures(name, column)
+    return _counts(name, column) if name in COUNTS else _nonnegative_floats(name, column)
 
 
 def _counts(name: str, column: np.ndarray) -> np.ndarray:
-    """Return a column of integers, which 0.1.0 wrote as floats."""
+    """Return a column of counts as integers; 0.1.0 stored them as floats."""
     if column.dtype.kind not in "iuf":
         raise TypeError(f"history_{name} must hold integers, got {column.dtype}")
+    # Up to 2^53 a float64 holds every integer exactly.
     whole = (column >= 0) & (column < 2**53) & (column == np.floor(column))
     if not whole.all():
         raise ValueError(f"history_{name} must hold whole numbers >= 0, got {column[~whole][0]}")
     return column.astype(np.int64)
 
 
-def _measures(name: str, column: np.ndarray) -> np.ndarray:
-    """Return a column of numbers; those in the units of M may be infinite, and a gradient unknown (NaN)."""
+def _nonnegative_floats(name: str, column: np.ndarray) -> np.ndarray:
+    """Return a column of floats >= 0; those in the units of M may be infinite, and a gradient NaN."""
     column = _floats(f"history_{name}", column)
     finite = name in ("seconds", "relative_error")
     allowed = (column >= 0) & (np.isfinite(column) | (not finite))
-    if name == "gradient_norm":  # inf - inf, in the last step of a fit that diverged
+    if name == "gradient_norm":  # inf - inf in the last step of a fit that diverged
         allowed |= np.isnan(column)
     if not allowed.all():
         wanted = "finite numbers >= 0" if finite else "numbers >= 0"
@@ -178,22 +196,22 @@ def _status(name: str, value: Any) -> Status:
 
 
 def _count(name: str, value: Any) -> int:
-    return check_integer(name, value, 0, 2**63 - 1)
+    return check_integer(name, value, 0, 2**63 - 1)  # the range of the int64 columns of a history
 
 
 def _norm(name: str, value: Any) -> float:
-    """Return a number in the units of M, which may be beyond the range of floats."""
+    """Return a number in the units of M, which is infinite if it exceeds the range of floats."""
     return math.inf if value == math.inf else check_number(name, value)
 
 
 def _objective(name: str, value: Any) -> float:
-    """Return the same; rounding in ``canonicalize`` may leave it a little below 0."""
+    """Return an objective, which rounding in ``canonicalize`` can make slightly negative."""
     return math.inf if value == math.inf else check_number(name, value, -math.inf)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, got {value!r}")
+        raise TypeError(f"{name} must be a string, got {value!r}")
     return value
 
 
@@ -211,6 +229,7 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
+# Field of the header -> function that validates it.
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "alpha": check_number,
     "status": _status,

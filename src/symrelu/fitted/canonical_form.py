@@ -1,4 +1,4 @@
-"""One factor for each X: what is left of U when everything that does not change X is taken away."""
+"""The canonical factor of X: one U for each X, chosen among all factors that give the same X."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 
 def canonical_factor(U: np.ndarray, signature: np.ndarray) -> np.ndarray:
-    """Return the eigenvectors of X = (U * signature) U^T times the root of the size of their eigenvalues.
+    """Return the eigenvectors of X = (U * signature) U^T, scaled by the roots of the absolute eigenvalues.
 
-    Rotations of columns of equal sign leave X as it is, and so do the Lorentz transformations that mix columns
-    of both signs. Of all factors of X this one has the lowest norm.
+    Rotations among columns of equal sign do not change X, nor do Lorentz transformations, which mix columns of
+    both signs. Of all factors of X, this one has the smallest norm.
 
     Parameters
     ----------
@@ -19,16 +19,17 @@ def canonical_factor(U: np.ndarray, signature: np.ndarray) -> np.ndarray:
     Returns
     -------
     canonical : ndarray of shape (n, rank)
-        The columns of each sign by falling size, the entry of largest magnitude of each positive. A column of
-        zeros stands where X has too few eigenvalues of that sign.
+        For each sign, the columns are in descending order of their eigenvalues' magnitude. The entry of largest
+        magnitude in each column is positive. A column is zero if X has too few eigenvalues of its sign.
     """
-    exponent = np.frexp(np.abs(U).max(initial=0.0))[1]  # a power of two, so that no square leaves the range
+    exponent = np.frexp(np.abs(U).max(initial=0.0))[1]  # scaling by a power of two is exact
+    # X = Q (R s R^T) Q^T: the eigenproblem of size rank gives that of size n. The scale keeps squares in range.
     Q, R = np.linalg.qr(np.ldexp(U.astype(np.float64), -exponent))
     values, vectors = np.linalg.eigh((R * signature) @ R.T)
     canonical = np.zeros(U.shape)
     for sign in (1.0, -1.0):
         columns = np.flatnonzero(signature == sign)
-        chosen = np.argsort(-sign * values)[: len(columns)]  # fewer, where U has more columns than rows
+        chosen = np.argsort(-sign * values)[: len(columns)]  # fewer than columns if rank > n
         sizes = np.sqrt(np.maximum(sign * values[chosen], 0))
         canonical[:, columns[: len(chosen)]] = Q @ vectors[:, chosen] * sizes
     largest = np.take_along_axis(canonical, np.abs(canonical).argmax(axis=0)[None], axis=0)

@@ -1,4 +1,4 @@
-"""How a fit went: a line for each iteration, and why it stopped."""
+"""The history of a fit, one record per iteration, and the reason why it stopped."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ import numpy as np
 
 
 class Status(enum.Enum):
-    """Why a fit stopped. The value is the cause; ``advice`` says what to try."""
+    """Why a fit stopped. The value is the cause; ``advice`` says what to try next."""
 
-    TOLERANCE = "relative_error fell to tol"
+    TOLERANCE = "relative_error reached tol"
     GRADIENT = "the gradient fell below gtol"
     PLATEAU = "the objective no longer changed by more than ftol"
-    ROUNDING = "rounding hides what further steps would gain"
+    ROUNDING = "rounding errors prevent further progress"
     VANISHED = "the factor became zero"
     MAX_ITER = "max_iter was reached"
     MAX_TIME = "max_time was reached"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "the fit was interrupted"
-    NON_FINITE = "the iteration left the finite numbers"
+    NON_FINITE = "the iteration diverged to non-finite numbers"
 
     @property
     def converged(self) -> bool:
-        """Whether a stopping test was met, rather than a limit or an accident."""
+        """Whether the fit met a convergence test, rather than reaching a limit or failing."""
         return self in (Status.TOLERANCE, Status.GRADIENT, Status.PLATEAU)
 
     @property
     def advice(self) -> str:
-        """What to try."""
+        """What to try next."""
         return _ADVICE[self]
 
 
 _ADVICE = {
-    Status.TOLERANCE: "The fit is as close as was asked. Lower tol for a closer one.",
+    Status.TOLERANCE: "The requested accuracy was reached. Lower tol for a closer fit.",
     Status.GRADIENT: (
-        "The factor is stationary up to gtol; lower gtol to go on. If the error is too high, raise the rank, "
-        "try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
-    ),
-    Status.PLATEAU: (
-        "More steps of this solver change little; set ftol=0 to go on. If the error is too high, raise the "
+        "The factor is stationary up to gtol; lower gtol to continue. If the error is too high, raise the "
         "rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
     ),
+    Status.PLATEAU: (
+        "Further steps of this solver change little; set ftol=0 to continue. If the error is too high, raise "
+        "the rank, try another init or random_state, or a richer model (diagonal='ignore', n_negative=1)."
+    ),
     Status.ROUNDING: (
-        "The entries of X are small differences of large products, and those are not exact enough. Pass M as "
-        "float64 (M.astype(numpy.float64)); if it is, raise the rank, or keep U small by alpha > 0."
+        "The entries of X are small differences of large products, which are not exact enough. Pass M as "
+        "float64 (M.astype(numpy.float64)); if it already is, raise the rank, or keep U small with alpha > 0."
     ),
     Status.VANISHED: (
-        "Every fit stands still at U = 0, whatever M is. Lower alpha, which shrinks U; if it is 0, try another "
+        "U = 0 is a stationary point for every M. Lower alpha, which shrinks U; if alpha is 0, try another "
         "init or random_state."
     ),
     Status.MAX_ITER: (
@@ -66,12 +66,13 @@ _ADVICE = {
 }
 
 
-COUNTS = ("iteration", "evaluations")  # the columns of a history that are integers
+COUNTS = ("iteration", "evaluations")  # the integer columns of a history
 
 
 class Record(NamedTuple):
-    """One line of a history."""
+    """One row of a history."""
 
+    # The fields of History, in the same order.
     iteration: int
     evaluations: int
     seconds: float
@@ -83,20 +84,20 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class History:
-    """What happened at each iteration, one array a column; row 0 is the start.
+    """The course of a fit, one array per column; row 0 is the starting factor.
 
     Attributes
     ----------
     iteration, evaluations : ndarray of int
-        Steps, and passes over the pairs, made so far.
+        Number of steps, and of passes over the pairs, so far.
     seconds : ndarray of float
-        Time spent in the solver; compiling and recording are not in it.
+        Time spent in the solver, without compilation and recording.
     relative_error : ndarray of float
         ||M - max(0, X)|| / ||M||.
     latent_loss, objective, gradient_norm : ndarray of float
-        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient (of AAPB: at the
-        extrapolated point), in the units of M. Beyond the range of floats they become infinite or zero;
-        relative_error does not.
+        1/2 ||R(U)||^2, the same plus alpha/2 ||U||^2, and the norm of its gradient (for AAPB, at the
+        extrapolated point), in the units of M. They can overflow to infinity or underflow to zero;
+        relative_error cannot.
     """
 
     iteration: np.ndarray
@@ -109,7 +110,7 @@ class History:
 
     @classmethod
     def from_records(cls, records: list[Record]) -> History:
-        """Turn lines into columns."""
+        """Convert records to columns."""
         columns = zip(*records, strict=True) if records else ((),) * len(Record._fields)
         arrays = (
             np.array(column, dtype=np.int64 if name in COUNTS else np.float64)
@@ -118,7 +119,7 @@ class History:
         return cls(*arrays)
 
     def records(self) -> list[Record]:
-        """Return the lines."""
+        """Return the records, one for each row."""
         return [Record(*line) for line in zip(*(c.tolist() for c in self.as_dict().values()), strict=True)]
 
     def __len__(self) -> int:
@@ -133,5 +134,5 @@ class History:
         )
 
     def as_dict(self) -> dict[str, np.ndarray]:
-        """Return the columns by name, as ``pandas.DataFrame`` takes them."""
+        """Return the columns by name, in a form that ``pandas.DataFrame`` accepts."""
         return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -1,10 +1,11 @@
-"""Average linkage of the items under the similarity max(0, X), without n x n numbers in memory.
+"""Average linkage of the items under the similarity max(0, X), without an n x n array in memory.
 
-The tree is that of the greedy method: merge the two clusters with the largest mean similarity, the lowest
-ones of equals, until one is left. (A cluster is as low as its lowest item, and pairs are ordered by the lower
-cluster first.) Under average linkage no merge brings other clusters nearer than they were. So two clusters that
-are nearest to each other stay so until they merge, and such pairs may be merged in any order. Sorting the
-merges gives the greedy order back.
+The tree is that of the greedy method: merge the two clusters with the largest mean similarity until one is
+left; ties go to the lower index. (The index of a cluster is that of its lowest item, and pairs are compared by
+the lower cluster first.) It is found by the nearest-neighbour chain algorithm: average linkage is reducible,
+that is, no merge brings other clusters nearer than they were. So two clusters that are nearest to each other
+stay so until they merge, and such pairs may be merged in any order. Sorting the merges restores the greedy
+order.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from symrelu.kernels.memory import working_memory
 from symrelu.kernels.nearest_clusters import NOBODY, number_nodes
 from symrelu.validation import check_factor, check_integer, check_similarity
 
-_BYTES_PER_PAIR = 64  # of a positive pair, at the worst moment: lists of pairs, and two csr matrices of them
-_ARRAYS_PER_BLOCK = 4  # of the size of a block of X, at the worst moment
-_BLOCK = 2**19  # entries: larger blocks of X leave the cache
-_FEWEST_ROWS = 32  # with fewer, a product of factors is slow
-_EXACT_BITS = 53  # integers of so many bits have exact sums and correctly rounded quotients in float64
+_BYTES_PER_PAIR = 64  # peak memory of a positive pair: lists of pairs, and two csr matrices of them
+_ARRAYS_PER_BLOCK = 4  # peak number of arrays of the size of a block of X
+_BLOCK = 2**19  # entries; larger blocks of X do not fit into the cache
+_FEWEST_ROWS = 32  # with fewer rows, a product of factors is slow
+_EXACT_BITS = 53  # integers of up to 53 bits have exact sums and correctly rounded quotients in float64
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """The order in which n items merged into one cluster.
+    """The sequence of merges of n items into one cluster.
 
     Attributes
     ----------
     children : ndarray of int of shape (n - 1, 2)
-        The two nodes of each merge. Items are the nodes 0 to n - 1, merge t makes the node n + t.
+        The two nodes of each merge. Items are the nodes 0 to n - 1, and merge t creates the node n + t.
     similarity : ndarray of shape (n - 1,)
-        Mean similarity of the two clusters of each merge, falling.
+        Mean similarity of the two clusters of each merge, in descending order.
     """
 
     children: np.ndarray
@@ -57,7 +58,7 @@ class Tree:
         return f"Tree(n_items={self.n_items}, similarity {self.similarity[0]:.3g} to {self.similarity[-1]:.3g})"
 
     def cut(self, n_clusters: int) -> np.ndarray:
-        """Return the clusters there were before the last ``n_clusters - 1`` merges.
+        """Return the clusters that exist before the last ``n_clusters - 1`` merges.
 
         Parameters
         ----------
@@ -67,7 +68,7 @@ class Tree:
         Returns
         -------
         labels : ndarray of int of shape (n_items,)
-            From 0 to n_clusters - 1, by first appearance.
+            From 0 to n_clusters - 1, numbered by first appearance.
         """
         n = self.n_items
         check_integer("n_clusters", n_clusters, 1, n, note=" (the number of items)")
@@ -76,13 +77,13 @@ class Tree:
         return _components(self.children[:made].ravel(), parents, n + made)[:n]
 
     def to_scipy(self) -> np.ndarray:
-        """Return the tree as ``scipy.cluster.hierarchy`` takes it.
+        """Return the tree as a linkage matrix of ``scipy.cluster.hierarchy``.
 
         Returns
         -------
         Z : ndarray of shape (n - 1, 4)
-            The height of a merge is how much lower its similarity is than that of the first merge. It is what
-            ``linkage(distances, "average")`` gives for the largest similarity minus the similarities.
+            The height of a merge is the similarity of the first merge minus its own: the result of
+            ``linkage(distances, "average")`` with the distances max(M) - M.
         """
         sizes = [1.0] * self.n_items
         for a, b in self.children:
@@ -97,12 +98,12 @@ def average_linkage(M: Any) -> Tree:
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
-        Nonnegative and symmetric. The diagonal does not matter. A sparse one is never made dense.
+        Nonnegative and symmetric. The diagonal is ignored. Sparse input is never made dense.
 
     Returns
     -------
     tree : Tree
-        Clusters without any similarity merge last, the lowest ones first.
+        Clusters without any similarity to others merge last, in the order of their indices.
 
     Examples
     --------
@@ -116,10 +117,10 @@ def average_linkage(M: Any) -> Tree:
     array([0, 0, 0, 1])
     """
     M = sparse.csr_array(check_similarity(M, "M"))
-    joined = _chain(_SparseRows(sparse.triu(M, 1, format="csr").astype(np.float64)))
-    others = _lowest(_components(joined.low, joined.high, M.shape[0]))[1:]
+    joined = _nearest_neighbour_chain(_SparseRows(sparse.triu(M, 1, format="csr").astype(np.float64)))
+    others = _lowest_items(_components(joined.low, joined.high, M.shape[0]))[1:]
     apart = _Merges(np.zeros_like(others), others, np.zeros(len(others)))
-    return _tree(joined, apart)
+    return _greedy_tree(joined, apart)
 
 
 def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
@@ -134,13 +135,13 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     Returns
     -------
     tree : Tree
-        Clusters that max(0, X) does not join merge last, by the mean of X itself. It is negative or zero there,
-        and so is the ``similarity`` of these merges.
+        Clusters that max(0, X) does not join merge last, by the mean of X itself. It is negative or zero
+        there, as is the ``similarity`` of these merges.
 
     Notes
     -----
-    The positive pairs are collected as a sparse matrix. Where they would need more than scikit-learn's
-    ``working_memory``, rows of max(0, X) are computed when they are asked for, and kept as far as it allows.
+    The positive pairs are collected in a sparse matrix. If they need more than scikit-learn's
+    ``working_memory``, rows of max(0, X) are computed when needed and cached within that limit.
 
     Examples
     --------
@@ -155,12 +156,12 @@ def average_linkage_of_factor(U: Any, signature: Any | None = None) -> Tree:
     """
     left, right = _check_factors(U, signature)
     pairs = _positive_pairs(left, right)
-    joined = _chain(_FactorRows(left, right) if pairs is None else _SparseRows(pairs))
+    joined = _nearest_neighbour_chain(_FactorRows(left, right) if pairs is None else _SparseRows(pairs))
     labels = _components(joined.low, joined.high, len(left))
-    lowest = _lowest(labels)
-    apart = _chain(_MeanRows(left, right, labels))
-    not_positive = np.minimum(apart.similarity, 0)  # nor by rounding
-    return _tree(joined, _Merges(lowest[apart.low], lowest[apart.high], not_positive))
+    lowest = _lowest_items(labels)
+    apart = _nearest_neighbour_chain(_MeanRows(left, right, labels))
+    not_positive = np.minimum(apart.similarity, 0)  # rounding could make them positive
+    return _greedy_tree(joined, _Merges(lowest[apart.low], lowest[apart.high], not_positive))
 
 
 def _check_factors(U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +178,7 @@ def _check_factors(U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarra
 
 
 class _Merges(NamedTuple):
-    """Pairs of clusters that merged, the lower one first, and their mean similarity."""
+    """Pairs of merged clusters, the lower index first, and their mean similarity."""
 
     low: np.ndarray
     high: np.ndarray
@@ -185,42 +186,42 @@ class _Merges(NamedTuple):
 
 
 def _components(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
-    """Return the component of each of n nodes that the pairs (i, j) join, numbered by first appearance."""
+    """Return the connected component of each of n nodes with the edges (i, j), numbered by first appearance."""
     graph = sparse.coo_array((np.ones(len(i), bool), (i, j)), shape=(n, n))
     _, labels = connected_components(graph, directed=False)
     _, first, labels = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[labels]
+    return np.argsort(np.argsort(first))[labels]  # the rank of each first appearance
 
 
-def _lowest(labels: np.ndarray) -> np.ndarray:
+def _lowest_items(labels: np.ndarray) -> np.ndarray:
     """Return the lowest item of each cluster."""
     return np.unique(labels, return_index=True)[1]
 
 
-def _tree(*stages: _Merges) -> Tree:
-    """Return the tree of merges of items in the greedy order."""
+def _greedy_tree(*stages: _Merges) -> Tree:
+    """Return the tree of these merges, sorted into the greedy order."""
     low, high, similarity = (np.concatenate(columns) for columns in zip(*stages, strict=True))
     order = np.lexsort((high, low, -similarity))
     return Tree(number_nodes(low[order], high[order]), similarity[order])
 
 
 class _Rows(Protocol):
-    """Similarities of clusters, a row at a time. A cluster is named by its lowest item."""
+    """Similarities of clusters, one row at a time. The index of a cluster is that of its lowest item."""
 
     n: int
 
     def nearest(self, cluster: int) -> tuple[int, float]:
-        """Return the nearest other cluster, the lowest of equals, and the mean similarity; or NOBODY."""
+        """Return the nearest other cluster (ties go to the lower index), or NOBODY, and the mean similarity."""
 
     def merge(self, low: int, high: int) -> None:
-        """Make ``low`` both clusters."""
+        """Merge cluster ``high`` into cluster ``low``."""
 
 
-def _chain(rows: _Rows) -> _Merges:
-    """Merge clusters until none has a neighbour.
+def _nearest_neighbour_chain(rows: _Rows) -> _Merges:
+    """Merge clusters until none has a neighbour, by the nearest-neighbour chain algorithm.
 
-    The chain goes from a cluster to its nearest, and on to that one's nearest. Similarities rise along it, so
-    that it ends at two which are nearest to each other. They merge, and what is left is still a chain.
+    The chain goes from a cluster to its nearest, and on to that one's nearest. Similarities increase along it,
+    so it ends at two clusters that are nearest to each other. They merge, and the rest is still a chain.
     """
     merges = []
     gone, in_chain = np.zeros(rows.n, bool), np.zeros(rows.n, bool)
@@ -231,12 +232,12 @@ def _chain(rows: _Rows) -> _Merges:
             in_chain[cluster] = True
             other, similarity = rows.nearest(cluster)
             if other == NOBODY:
-                in_chain[chain] = False  # rounding may have shown them a neighbour that does not see them
+                in_chain[chain] = False  # by rounding, a neighbour may not see them as neighbours
                 break
             if not in_chain[other]:
                 chain.append(other)
                 continue
-            # It is the one before (but for rounding, which must not make the chain run in circles).
+            # It is the previous one. With rounding it may be an earlier one; the chain must not cycle then.
             pair = chain.pop(), chain.pop()
             low, high = min(pair), max(pair)
             rows.merge(low, high)
@@ -252,19 +253,20 @@ def _chain(rows: _Rows) -> _Merges:
 class _SparseRows:
     """Similarities in the rows of a csr matrix.
 
-    They are rounded to so many bits that sums of them are exact. Then a mean is the same from both sides and
-    after any order of merges, and equals are equal.
+    They are rounded to few enough bits that all sums are exact. A mean is then the same from both sides and for
+    every order of merges, so that ties are recognised.
 
     Parameters
     ----------
     pairs : csr_array of shape (n, n)
-        Upper triangle of the similarities, positive, in float64. It is used up.
+        Upper triangle of the similarities, positive, in float64. It is overwritten.
     """
 
     def __init__(self, pairs: Any) -> None:
         self.n = n = pairs.shape[0]
         self._exponent = _unit_exponent(pairs.data)
         np.ldexp(pairs.data, -self._exponent, out=pairs.data)
+        # At least 1, so that no positive similarity is rounded to zero.
         np.maximum(np.rint(pairs.data, out=pairs.data), 1, out=pairs.data)
         rows = sparse.csr_array(pairs + pairs.T)
         self._sizes = np.ones(n)
@@ -282,24 +284,24 @@ class _SparseRows:
     def merge(self, low: int, high: int) -> None:
         self._parent[high] = low
         self._sizes[low] += self._sizes[high]
-        self._following[self._last[low]] = high  # the next reading of the row finds its new end
+        self._following[self._last[low]] = high  # a linked list of rows, which nearest() joins
 
 
 def _unit_exponent(data: np.ndarray) -> int:
-    """Return e such that the sum of data / 2^e has as many bits as are exact."""
+    """Return e such that the sum of data / 2^e has at most as many bits as float64 adds exactly."""
     largest = math.frexp(float(data.max(initial=0)))[1]
     total = float(np.sum(np.ldexp(data, -largest)))
     return largest + math.frexp(total)[1] - _EXACT_BITS
 
 
 def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
-    """Return the upper triangle of max(0, X) as a csr_array, or None if it needs too much memory."""
+    """Return the upper triangle of max(0, X) as a csr_array, or None if it exceeds the working memory."""
     n = len(left)
     limit = working_memory() / _BYTES_PER_PAIR
     parts, count = [], 0
     for batch in gen_batches(n, _rows_at_once(n)):
         block = left[batch] @ right[batch.start :].T
-        block[np.tril_indices(len(block))] = 0  # each pair once, so that it is the same from both sides
+        block[np.tril_indices(len(block))] = 0  # each pair once: (i, j) and (j, i) may round differently
         i, j = np.nonzero(block > 0)
         count += len(i)
         if count > limit:
@@ -310,16 +312,16 @@ def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
 
 
 def _rows_at_once(n: int) -> int:
-    """Return how many rows of X to compute at once: a few MB, or what scikit-learn's working memory allows."""
+    """Return how many rows of X to compute at once: a few MB, within scikit-learn's working memory."""
     allowed = working_memory() // (8 * n * _ARRAYS_PER_BLOCK)
     return max(1, min(int(allowed), max(_FEWEST_ROWS, _BLOCK // n)))
 
 
 class _FactorRows:
-    """Rows of max(0, X) computed when they are asked for.
+    """Rows of max(0, X), computed when needed.
 
-    The row of a cluster is the sum of the rows of its items. Rows are kept as far as memory allows, those of
-    large clusters first: the others are cheaper to compute again.
+    The row of a cluster is the sum of the rows of its items. Rows are cached within the working memory, those
+    of large clusters first, since the others are cheaper to compute again.
     """
 
     def __init__(self, left: np.ndarray, right: np.ndarray) -> None:
@@ -327,8 +329,9 @@ class _FactorRows:
         self._left, self._right = left, right
         self._labels, self._sizes = np.arange(n), np.ones(n)
         self._kept: dict[int, np.ndarray] = {}
-        self._by_size: list[tuple[float, int]] = []  # heap; sizes that are out of date stay in it
-        self._capacity = int(working_memory() // (2 * 8 * n))
+        # A heap. Outdated sizes stay in it, and _keep skips them.
+        self._by_size: list[tuple[float, int]] = []
+        self._capacity = int(working_memory() // (2 * 8 * n))  # rows in half of the working memory
 
     def nearest(self, cluster: int) -> tuple[int, float]:
         row = self._kept.get(cluster)
@@ -361,19 +364,19 @@ class _FactorRows:
         heapq.heappush(self._by_size, (self._sizes[cluster], cluster))
         while len(self._kept) > self._capacity:
             size, smallest = heapq.heappop(self._by_size)
-            if size == self._sizes[smallest]:
+            if size == self._sizes[smallest]:  # else the cluster has grown since, and has a newer entry
                 self._kept.pop(smallest, None)
 
 
 class _MeanRows:
-    """Means of X between clusters: products of the means of their factor rows."""
+    """Means of X between clusters, which are products of the means of their factor rows."""
 
     def __init__(self, left: np.ndarray, right: np.ndarray, labels: np.ndarray) -> None:
         self._sizes = np.bincount(labels).astype(np.float64)
         self.n = len(self._sizes)
         members = sparse.csr_array((1 / self._sizes[labels], (labels, np.arange(len(left)))))
         self._left, self._right = members @ left, members @ right
-        self._absent = np.zeros(self.n)  # minus infinity where a cluster is gone
+        self._absent = np.zeros(self.n)  # minus infinity for clusters that were merged into others
 
     def nearest(self, cluster: int) -> tuple[int, float]:
         means = self._left @ self._right[cluster] + self._absent

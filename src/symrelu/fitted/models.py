@@ -1,11 +1,10 @@
-"""Fitted models: what a fit leaves, as values that answer questions about X. Never n x n."""
+"""Fitted models: frozen values that answer queries about X without forming an n x n array."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -18,14 +17,12 @@ from symrelu.validation import check_integer, check_items, check_number, check_r
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-NOBODY = -1  # stands in place of an item where there are fewer than k
+NOBODY = -1  # in place of an item if there are fewer than k
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel(ABC):
-    """What every fitted model has: X = left right^T, and answers for the part of X that is asked for.
+    """Base class of the fitted models: X = left right^T, and queries for parts of X.
 
     Parameters
     ----------
@@ -39,14 +36,14 @@ class FittedModel(ABC):
     signature: np.ndarray
 
     formula: ClassVar[str]
-    relu: ClassVar[bool] = True  # whether the model of M is max(0, X), rather than X
+    relu: ClassVar[bool] = True  # whether M is modelled by max(0, X) rather than X
 
     def __post_init__(self) -> None:
         U, signature = self.U, self.signature
         _check_factor("U", U)
         _check_floats("signature", signature)
         if signature.shape != U.shape[1:]:
-            raise ValueError(f"U of shape {U.shape} does not go with a signature of shape {signature.shape}.")
+            raise ValueError(f"U of shape {U.shape} does not match a signature of shape {signature.shape}.")
         if not np.isin(signature, (-1, 1)).all():
             raise ValueError(f"signature must be +1 or -1 for each column, got {signature.tolist()}.")
 
@@ -77,19 +74,19 @@ class FittedModel(ABC):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type of U, and of all that is computed from it."""
+        """The dtype of U, and of everything computed from it."""
         return self.U.dtype
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n={self.n}, rank={self.rank}, n_negative={self.n_negative})"
 
     def score_pairs(self, i: Any, j: Any) -> np.ndarray:
-        """Return X[i, j]. Where the model of M is max(0, X), X below zero still ranks pairs.
+        """Return X[i, j]. Negative entries of X still rank pairs, even if M is modelled by max(0, X).
 
         Parameters
         ----------
         i, j : array-like of int
-            Numbers of items, of one shape or such that they broadcast to one.
+            Indices of items, with shapes that broadcast.
 
         Returns
         -------
@@ -99,12 +96,13 @@ class FittedModel(ABC):
         i, j = np.broadcast_arrays(check_items("i", i, len(left)), check_items("j", j, len(left)))
         scores = np.empty(i.size, left.dtype)
         rows, columns = i.ravel(), j.ravel()
+        # The gathered rows of both factors need memory, so that many pairs are scored in batches.
         for batch in batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
             scores[batch] = np.einsum("kr,kr->k", left[rows[batch]], right[columns[batch]])
         return scores.reshape(i.shape)
 
     def reconstruct(self, rows: Any) -> np.ndarray:
-        """Return rows of the model of M: max(0, X), or X itself where the model has no ReLU.
+        """Return rows of the model of M: max(0, X), or X itself if the model has no ReLU.
 
         Parameters
         ----------
@@ -119,21 +117,21 @@ class FittedModel(ABC):
         return np.maximum(block, 0, out=block) if self.relu else block
 
     def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each node the k items of largest X, the node itself left out.
+        """Return for each node the k other items with the largest X.
 
         Parameters
         ----------
         nodes : array-like of int
         k : int
         exclude : sparse or dense matrix of shape (n, n), optional
-            Pairs with an entry that is not zero are left out. Pass M itself for pairs that are not in it yet.
+            Pairs with a nonzero entry are left out. Pass M itself to get only pairs that are not in it.
 
         Returns
         -------
         items : ndarray of int of shape (len(nodes), k)
-            The best first, equal ones by their number; -1 where there are fewer than k.
+            In descending order of X; ties go to the lower index. -1 if there are fewer than k.
         scores : ndarray of shape (len(nodes), k)
-            X of these pairs; minus infinity where there are fewer than k.
+            X of these pairs; minus infinity if there are fewer than k.
         """
         left, right = self.left, self.right
         n = len(left)
@@ -144,7 +142,7 @@ class FittedModel(ABC):
         scores = np.full((len(nodes), k), -np.inf, left.dtype)
         for batch in batches(len(nodes), n * left.dtype.itemsize):
             block = left[nodes[batch]] @ right.T
-            block[np.arange(len(block)), nodes[batch]] = -np.inf
+            block[np.arange(len(block)), nodes[batch]] = -np.inf  # a node is not its own neighbour
             if excluded is not None:
                 block[excluded[nodes[batch]].nonzero()] = -np.inf
             for row, values in enumerate(block, start=batch.start):
@@ -163,11 +161,11 @@ class OneFactor(FittedModel):
         return self.U * self.signature
 
     def canonicalize(self) -> Self:
-        """Return the same X by a factor that depends on X alone, so that runs can be compared.
+        """Return the model with the same X and a factor that depends only on X, so that runs can be compared.
 
-        Its columns are the eigenvectors of X times the root of the size of their eigenvalues, those of each
-        sign in descending order of size, the entry of largest magnitude positive. Where eigenvalues are equal,
-        they can still turn.
+        Its columns are the eigenvectors of X scaled by the roots of the absolute eigenvalues, for each sign in
+        descending order of magnitude. The entry of largest magnitude in each column is positive. Eigenvectors
+        of equal eigenvalues are determined only up to a rotation.
         """
         return replace(self, U=canonical_factor(self.U, self.signature))
 
@@ -183,9 +181,9 @@ class SymmetricReLU(OneFactor):
     signature : ndarray of shape (rank,)
         Signs of its columns, +1 or -1.
     alpha : float, default=0.0
-        Tikhonov weight of the fit, which new rows get too.
+        Tikhonov weight of the fit, which also applies to new rows.
     zero_weight : float, default=1.0
-        Weight in (0, 1] of the zeros of M, there as here.
+        Weight in (0, 1] of the zeros of M, and of those of new rows.
 
     Examples
     --------
@@ -214,15 +212,15 @@ class SymmetricReLU(OneFactor):
     def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray:
         """Return the factor rows of new items from their similarities to the fitted ones.
 
-        Each is the minimum of a convex problem, that of a row of the fit with the other rows held; where it is
-        not unique, the one of least norm. A fitted item gets its own row back, up to what the fit lacked in
-        convergence; with ``diagonal="ignore"`` its own entry has to be masked.
+        Each row minimises the objective of the fit with all other rows held fixed, a convex problem. If the
+        minimum is not unique, the one of least norm is returned. A fitted item gets its own row back, up to
+        the convergence error of the fit; with ``diagonal="ignore"``, its similarity to itself must be masked.
 
         Parameters
         ----------
         M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
         mask : sparse or dense bool matrix of shape (n_new, n), optional
-            True where a similarity is unknown. A zero says X <= 0, an unknown entry says nothing.
+            True where a similarity is unobserved. A zero means X <= 0; an unobserved entry is not fitted.
 
         Returns
         -------
@@ -231,13 +229,13 @@ class SymmetricReLU(OneFactor):
         return self.transform_checked(*check_rows(M_new, self.n, mask))
 
     def score(self, M_new: Any, mask: Any | None = None) -> float:
-        """Return how much of new rows the model explains: 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
+        """Return the explained share of new rows, 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
 
         Parameters
         ----------
         M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
         mask : sparse or dense bool matrix of shape (n_new, n), optional
-            True where a similarity is unknown.
+            True where a similarity is unobserved.
 
         Returns
         -------
@@ -247,14 +245,14 @@ class SymmetricReLU(OneFactor):
         return self.score_checked(*check_rows(M_new, self.n, mask))
 
     def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
-        """Do what :meth:`transform` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
-        with single_threaded_blas():
+        """Apply :meth:`transform` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
+        with single_threaded_blas():  # transform_rows distributes the rows over threads itself
             return transform_rows(
                 M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
             )
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
-        """Do what :meth:`score` does, with rows and a mask of :func:`symrelu.validation.check_rows`."""
+        """Apply :meth:`score` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
         return explained_squares(M_new, self.transform_checked(M_new, mask), self.right, mask)
 
 
@@ -308,7 +306,7 @@ class TwoFactor(FittedModel):
            [6., 0.]])
     """
 
-    signature: np.ndarray = field(init=False)
+    signature: np.ndarray = field(init=False)  # not a parameter: __post_init__ sets it to ones
     V: np.ndarray
 
     formula: ClassVar[str] = "M ~ max(0, U V^T)"
@@ -317,7 +315,7 @@ class TwoFactor(FittedModel):
         _check_factor("U", self.U)
         _check_factor("V", self.V)
         if self.V.shape != self.U.shape:
-            raise ValueError(f"V of shape {self.V.shape} does not go with U of shape {self.U.shape}.")
+            raise ValueError(f"V of shape {self.V.shape} does not match U of shape {self.U.shape}.")
         object.__setattr__(self, "signature", np.ones(self.rank, self.dtype))
 
     @property
@@ -327,7 +325,7 @@ class TwoFactor(FittedModel):
 
 
 def _check_factor(name: str, factor: Any) -> None:
-    """Raise unless a factor is a matrix of floats."""
+    """Raise unless a factor is a nonempty matrix of floats."""
     _check_floats(name, factor)
     if factor.ndim != 2 or 0 in factor.shape:
         raise ValueError(f"{name} must be a matrix, got shape {factor.shape}.")
@@ -340,15 +338,11 @@ def _check_floats(name: str, array: Any) -> None:
         )
 
 
-def answered_by_the_model(method: Method) -> Method:
-    """Give a method that passes a question on to a :class:`FittedModel` the docstring of its answer."""
-    method.__doc__ = getattr(FittedModel, method.__name__).__doc__
-    return method
-
-
 def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Return where the k largest numbers above minus infinity are, falling, equal ones by place."""
+    """Return the indices of the k largest finite values, in descending order; ties go to the lower index."""
     if k < len(values):
+        # Sort only the candidates. All values equal to the k-th largest stay in, so that ties are resolved
+        # below.
         threshold = np.partition(values, -k)[-k]
         places = np.flatnonzero(values >= threshold)
     else:
@@ -358,9 +352,9 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def check_exclude(exclude: Any, n: int) -> Any:
-    """Return the pairs to leave out as a csr_array."""
+    """Return the pairs to leave out as a csr_array, validated."""
     is_well_formed_sparse(exclude, "exclude")
     matrix = sparse.csr_array(exclude)
     if matrix.shape != (n, n):
-        raise ValueError(f"exclude must have shape {(n, n)}, as the fitted matrix, got {matrix.shape}.")
+        raise ValueError(f"exclude must have shape {(n, n)}, like the fitted matrix, got {matrix.shape}.")
     return matrix

@@ -1,20 +1,21 @@
-"""New rows against a fitted factor: one convex problem each, solved exactly.
+"""Factor rows of new items: one convex problem each, solved exactly.
 
-With v_j = s * u_j the rows of the fitted factor, a new item with similarities m to the old ones gets the u that
-minimises
+Let v_j = s * u_j be the signed rows of the fitted factor. A new item with similarities m to the fitted items
+gets the u that minimises
 
     1/2 sum over m_j > 0 of (u.v_j - m_j)^2  +  w / 2 sum over m_j = 0 of max(0, u.v_j)^2  +  alpha / 4 |u|^2.
 
-At a stationary point of the fit each row of U solves its own problem. The cost is quadratic as long as no zero
-of m becomes active (u.v > 0) or ceases to be: Newton's method, with a search along each direction, is exact as
-soon as none does. The second derivative of a row is kept, and only what changed enters it anew.
+At a stationary point of the fit, each row of U solves its own problem. The cost is piecewise quadratic: it
+changes where a zero of m becomes active (u.v > 0) or inactive. Newton's method with an exact line search
+therefore ends with an exact step once the active set no longer changes. The Hessian of a row is kept and
+updated by the zeros whose activity changed.
 
-The columns of V may differ in size by any factor. It does not matter along axes P with orthonormal products
-B = V P, so that is where the work is done: u = P c, and u.v_j = c.b_j.
+The columns of V may differ in scale by any factor. To be independent of that, the computation uses axes P such
+that the columns of B = V P are orthonormal: u = P c, and u.v_j = c.b_j.
 
-Where the active items do not span all directions the second derivative is singular. A ridge makes it definite:
-it shortens the steps (Levenberg and Marquardt) and leaves the minimum where it is. Such a row has many minima;
-the shortest of them is returned.
+If the active items do not span all directions, the Hessian is singular. A ridge makes it positive definite: it
+shortens the steps (Levenberg-Marquardt) and does not move the minimum. Such a row has many minima; the one of
+least norm is returned.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.memory import batches, working_memory
 from symrelu.kernels.threads import allowed_threads, run_tasks
 
-_UNKNOWN = -1.0  # similarities are nonnegative
+_UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
 
-_RIDGE = 1e-7  # times the mean of the second derivatives of the row's own entries
-_FALL = 1e-3  # of the ridge, with each full step
-_LEAST_RIDGE = 1e-14  # times the trace of the second derivative: below, rounding can make it indefinite
-_NEGLIGIBLE_GAP = 1e-18  # to the lowest cost, next to the squares that are explained
-_ROUNDING = 1e-31  # in the square of the derivative of the cost, next to the squares of its terms
-_TOUCHED = 1e-8  # root of the cost of an active zero, next to what is explained, that is taken for rounding
-_MOST_FULL_STEPS = 30  # three are enough, but where the sizes of the active items differ by 1e5 and more
+_RIDGE = 1e-7  # initial ridge, relative to the mean curvature due to the row's positive entries
+_RIDGE_DECAY = 1e-3  # factor on the ridge after each full step
+_LEAST_RIDGE = 1e-14  # relative to the trace of the Hessian; below it, rounding can make the Hessian indefinite
+_NEGLIGIBLE_GAP = 1e-18  # cost above the minimum, relative to the explained squares, of a finished row
+_ROUNDING = 1e-31  # rounding error of the squared gradient, relative to the squares of its terms
+_TOUCHED = 1e-8  # an active zero with a smaller residual, relative to the explained part, is active by rounding
+_MOST_FULL_STEPS = 30  # three are enough, unless the norms of the active items differ by 1e5 or more
 _MOST_STEPS = 500
-_FREE = 0.3  # directions, counted by the share of the ridge in their curvature, that make a row flat
-_MOST_STRETCH = 400  # binary orders between columns up to which the norm of u is exact
+_FREE = 0.3  # a row is flat if this many directions, counted by the ridge's share of their curvature, are free
+_MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
-_ROWS_AT_ONCE = 32  # more make the matrix products hardly faster, and the caches too small
-_ARRAYS = 6  # of the size of a batch of rows of M: similarities, products, their change, excess, copies
-_WORTH_A_COPY = 0.75  # finished rows leave the batch when no more than this part is left
+_ROWS_AT_ONCE = 32  # larger batches hardly speed up the matrix products, and exceed the caches
+_ARRAYS = 6  # arrays of the size of a batch of rows of M: similarities, products, their change, excess, copies
+_WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
 
 
 def transform_rows(
@@ -64,29 +65,29 @@ def transform_rows(
     Parameters
     ----------
     M_new : csr_array or ndarray of shape (n_new, n)
-        As returned by :func:`symrelu.validation.check_rows`.
+        As :func:`symrelu.validation.check_rows` returns it.
     U : ndarray of shape (n, rank)
         The fitted factor.
     signature : ndarray of shape (rank,)
     alpha, zero_weight : float
-        Those of the fit.
+        As in the fit.
     mask : csr_array or ndarray of bool of shape (n_new, n), optional
-        True where a similarity is unknown.
+        True where a similarity is unobserved.
 
     Returns
     -------
     U_new : ndarray of shape (n_new, rank)
-        In the type of U; the work is done in float64.
+        In the dtype of U, computed in float64.
     """
     n_new, n = M_new.shape
-    problem = _problem(U, signature, alpha, zero_weight)
+    problem = _row_problem(U, signature, alpha, zero_weight)
     U_new = np.zeros((n_new, U.shape[1]))
     workers = min(allowed_threads(), max(1, -(-n_new // _ROWS_AT_ONCE)))
     at_once = int(np.clip(working_memory() / (workers * _ARRAYS * n * 8), 1, _ROWS_AT_ONCE))
 
     def solve(batch: slice) -> None:
-        rows, unknown = _rows(M_new, mask, batch)
-        # Powers of two bring each row of M to order one, exactly.
+        rows, unknown = _dense_rows(M_new, mask, batch)
+        # Scale each row of M to order one. Powers of two make that exact.
         exponents = np.frexp(rows.max(axis=1, initial=0.0, keepdims=True))[1]
         coded = np.ldexp(rows, -exponents, out=rows)
         if unknown is not None:
@@ -101,10 +102,10 @@ def transform_rows(
 
 
 def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | None = None) -> float:
-    """Return 1 - ||M_new - max(0, U_new V^T)||^2 / ||M_new||^2 over the known similarities.
+    """Return 1 - ||M_new - max(0, U_new V^T)||^2 / ||M_new||^2 over the observed similarities.
 
-    It is 1 for an exact reconstruction and 0 for one that is not better than nothing. Where M_new is zero
-    everywhere, it is 1 if the reconstruction is too, else minus infinity.
+    It is 1 for an exact reconstruction and 0 for one that is no better than zero everywhere. If M_new is zero,
+    it is 1 if the reconstruction is zero too, and minus infinity otherwise.
 
     Parameters
     ----------
@@ -119,13 +120,13 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     """
     n_new, n = M_new.shape
     parts = list(batches(n_new, _ARRAYS * n * 8))
-    largest = max((_rows(M_new, mask, part)[0].max(initial=0.0) for part in parts), default=0.0)
-    # Powers of two, so that neither squares nor products leave the range.
+    largest = max((_dense_rows(M_new, mask, part)[0].max(initial=0.0) for part in parts), default=0.0)
+    # Scale by powers of two, which is exact, so that neither squares nor products overflow or underflow.
     of_M, of_U, of_V = (int(np.frexp(np.abs(A).max(initial=0.0))[1]) for A in (largest, U_new, V))
     U_new, V = np.ldexp(U_new.astype(np.float64), -of_U), np.ldexp(V.astype(np.float64), -of_V)
     wrong = total = 0.0
     for part in parts:
-        rows, unknown = _rows(M_new, mask, part)
+        rows, unknown = _dense_rows(M_new, mask, part)
         known = np.ldexp(rows, -of_M)
         error = np.ldexp(np.maximum(0, U_new[part] @ V.T), of_U + of_V - of_M) - known
         if unknown is not None:
@@ -137,8 +138,8 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     return 1 - wrong / total
 
 
-def _rows(M_new: Any, mask: Any | None, batch: slice) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return rows of M in float64, with zeros where they are unknown, and where that is."""
+def _dense_rows(M_new: Any, mask: Any | None, batch: slice) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rows of M in float64, zero where they are unobserved, and the mask of these rows, or None."""
     rows = np.array(_dense(M_new[batch]), np.float64, order="C")
     if mask is None:
         return rows, None
@@ -152,18 +153,18 @@ def _dense(rows: Any) -> Any:
 
 
 def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
-    """Refuse rows that the type of the factor cannot hold."""
+    """Raise if the dtype of the factor cannot represent the rows."""
     beyond = ~(np.abs(U_new) <= np.finfo(dtype).max).all(axis=1)
     if beyond.any():
         raise ValueError(
             f"The factor rows of new items must be within the range of {dtype}, but row "
-            f"{int(np.argmax(beyond))} is not: its similarities are too large next to the fitted factor. "
-            "Give M_new in the units of the M that was fitted."
+            f"{int(np.argmax(beyond))} is not: its similarities are too large for the fitted factor. "
+            "Pass M_new in the same units as the fitted M."
         )
 
 
-def _problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: float) -> _Problem:
-    """Bring the columns of V to order one (or the penalty, where it is larger), and find axes for them."""
+def _row_problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: float) -> _RowProblem:
+    """Scale the columns of V to order one (or their penalty, if larger), and find orthonormal axes."""
     penalty = math.sqrt(alpha / 2)
     sizes = np.maximum(np.abs(U).max(axis=0, initial=0.0), penalty)
     exponents = np.frexp(sizes)[1]
@@ -172,9 +173,9 @@ def _problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: fl
     V, penalties = np.ldexp(U.astype(np.float64), -exponents) * signature, np.ldexp(penalty, -exponents)
     stretch = np.ldexp(1.0, np.minimum(largest - exponents, _MOST_STRETCH))
     axes, B, gram = orthonormal_axes(V, penalties, stretch)
-    coordinates = np.linalg.pinv(axes) / stretch  # of the axes of u, but for powers of two
+    coordinates = np.linalg.pinv(axes) / stretch  # of u along the axes, up to powers of two
     along = penalties[:, None] * axes
-    return _Problem(
+    return _RowProblem(
         axes=axes,
         exponents=exponents,
         lengths=stretch[:, None] * axes,
@@ -187,67 +188,67 @@ def _problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: fl
 
 
 @dataclass(eq=False)
-class _Rows:
-    """Where the rows of a batch stand."""
+class _Batch:
+    """The state of the iteration for the unfinished rows of a batch."""
 
-    place: np.ndarray  # in the batch
-    coded: np.ndarray
-    rounding: np.ndarray  # in the square of the derivative
-    C: np.ndarray
+    place: np.ndarray  # index of the row in the batch
+    coded: np.ndarray  # scaled similarities, _UNKNOWN where unobserved
+    rounding: np.ndarray  # rounding error of the squared gradient
+    C: np.ndarray  # coordinates of the rows along the axes
     X: np.ndarray  # C B^T
-    excess: np.ndarray  # derivative of the cost by X
-    active: np.ndarray  # which zeros are
+    excess: np.ndarray  # derivative of the cost with respect to X
+    active: np.ndarray  # whether an entry is an active zero
     hessian: np.ndarray
     ridge: np.ndarray
     direction: np.ndarray  # of the next step
-    slope: np.ndarray  # of the cost along it
-    explained: np.ndarray  # squares of the products that count
-    step: np.ndarray  # length of the last one: 1 is Newton's, 0 where there was none
-    full_steps: np.ndarray  # number of them
+    slope: np.ndarray  # derivative of the cost along the direction
+    explained: np.ndarray  # C^T hessian C, the squares that the model explains
+    step: np.ndarray  # length of the last step: 1 for a full Newton step, 0 before the first
+    full_steps: np.ndarray  # number of full steps so far
     finished: np.ndarray
 
     def keep(self, kept: np.ndarray) -> None:
-        """Forget the other rows."""
+        """Drop all other rows."""
         for field in fields(self):
             setattr(self, field.name, getattr(self, field.name)[kept])
 
 
 @dataclass(frozen=True, eq=False)
-class _Problem:
-    """What all rows have in common."""
+class _RowProblem:
+    """The data shared by all rows."""
 
-    axes: np.ndarray  # u = axes c, but for powers of two
-    exponents: np.ndarray  # of these
-    lengths: np.ndarray  # |u| = |lengths c|, but for a power of two
+    axes: np.ndarray  # u = axes c, up to powers of two
+    exponents: np.ndarray  # the exponents of these powers
+    lengths: np.ndarray  # |u| = |lengths c|, up to a power of two
     B: np.ndarray  # products of the items with the axes
     gram: np.ndarray  # B^T B
-    model: np.ndarray  # X = B model B^T, but for a power of two
-    penalty: np.ndarray  # second derivative of alpha / 4 |u|^2 by c
+    model: np.ndarray  # X = B model B^T, up to a power of two
+    penalty: np.ndarray  # Hessian of alpha / 4 |u|^2 with respect to c
     zero_weight: float
 
     def solve(self, coded: np.ndarray) -> np.ndarray:
-        """Return the solutions of the rows of a batch, as coordinates along the axes."""
+        """Return the solutions for the rows of a batch, as coordinates along the axes."""
         solution = np.zeros((len(coded), self.B.shape[1]))
-        rows = self._start(coded)
+        rows = self._start_batch(coded)
         for _ in range(_MOST_STEPS):
             before = rows.active.copy()
             changed = differentiate_rows(rows.X, rows.coded, self.zero_weight, rows.excess, rows.active)
             for k in np.flatnonzero(changed):
-                self._update(rows.hessian[k], before[k], rows.active[k])
-            self._aim(rows)
-            self._finish(rows, solution)
+                self._update_hessian(rows.hessian[k], before[k], rows.active[k])
+            self._set_newton_direction(rows)
+            self._write_finished(rows, solution)
             if rows.finished.all():
                 return solution
             if np.mean(~rows.finished) <= _WORTH_A_COPY:
                 rows.keep(~rows.finished)
-            self._step(rows)
-        self._write(solution, rows, np.flatnonzero(~rows.finished))  # rounding: as good as it gets
+            self._take_step(rows)
+        self._write_solutions(solution, rows, np.flatnonzero(~rows.finished))  # limited by rounding
         return solution
 
-    def _start(self, coded: np.ndarray) -> _Rows:
-        """Begin with the mean of the similar items, at the length that suits the similarities.
+    def _start_batch(self, coded: np.ndarray) -> _Batch:
+        """Start from the weighted sum of the similar items, scaled to fit the similarities.
 
-        A row without a similarity has the solution zero, and needs no work.
+        The solution of a row without positive similarities is zero; such rows are left out.
         """
         B = self.B
         place = np.flatnonzero(((coded > 0) & B.any(axis=1)).any(axis=1))
@@ -265,7 +266,7 @@ class _Problem:
         active = ((coded == 0) & (X > 0)).astype(np.uint8)
         hessian = self._hessians(coded > 0, active)
         own = (coded > 0) @ np.einsum("jr,jr->j", B, B)
-        return _Rows(
+        return _Batch(
             place=place,
             coded=coded,
             rounding=_ROUNDING * own * np.einsum("kj,kj->k", similarities, similarities),
@@ -284,48 +285,48 @@ class _Problem:
         )
 
     def _hessians(self, support: np.ndarray, active: np.ndarray) -> np.ndarray:
-        """Return B^T D B and the penalty for each row: D is one on the support, the weight on active zeros."""
+        """Return B^T D B + penalty for each row: D is 1 on the support and zero_weight on active zeros."""
         hessians = np.repeat(self.penalty[None], len(support), axis=0)
         for hessian, entries, zeros in zip(hessians, support, active.astype(bool), strict=True):
             if self.zero_weight == 1:
                 entries = entries | zeros
-            if 2 * np.count_nonzero(entries) > len(entries):  # what is left out is less
-                hessian += self.gram - self._gram(~entries)
+            if 2 * np.count_nonzero(entries) > len(entries):  # subtracting the others is cheaper
+                hessian += self.gram - self._partial_gram(~entries)
             else:
-                hessian += self._gram(entries)
+                hessian += self._partial_gram(entries)
             if self.zero_weight != 1:
-                hessian += self.zero_weight * self._gram(zeros)
+                hessian += self.zero_weight * self._partial_gram(zeros)
         return hessians
 
-    def _gram(self, entries: np.ndarray) -> np.ndarray:
-        """Return the sum of b_j b_j^T over some items."""
+    def _partial_gram(self, entries: np.ndarray) -> np.ndarray:
+        """Return the sum of b_j b_j^T over the selected items."""
         part = self.B.take(np.flatnonzero(entries), axis=0)
         return part.T @ part
 
-    def _update(self, hessian: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
-        """Add the zeros that became active to a second derivative, take away those that ceased to be."""
-        hessian += self.zero_weight * (self._gram(after > before) - self._gram(after < before))
+    def _update_hessian(self, hessian: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
+        """Add the zeros that became active to a Hessian, and subtract those that became inactive."""
+        hessian += self.zero_weight * (self._partial_gram(after > before) - self._partial_gram(after < before))
 
-    def _aim(self, rows: _Rows) -> None:
-        """Take Newton's direction."""
+    def _set_newton_direction(self, rows: _Batch) -> None:
+        """Compute the Newton direction, the slope along it and the explained squares."""
         gradient = rows.excess @ self.B + rows.C @ self.penalty
         rows.direction = -np.linalg.solve(self._systems(rows), gradient[:, :, None])[:, :, 0]
         rows.slope = np.einsum("kr,kr->k", gradient, rows.direction)
         bent = (rows.hessian @ rows.C[:, :, None])[:, :, 0]
         rows.explained = np.maximum(0, np.einsum("kr,kr->k", bent, rows.C))
 
-    def _systems(self, rows: _Rows, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+    def _systems(self, rows: _Batch, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
         return rows.hessian[chosen] + rows.ridge[chosen, None, None] * np.eye(self.B.shape[1])
 
-    def _finish(self, rows: _Rows, solution: np.ndarray) -> None:
-        """Write the rows that have nothing to gain: a full step lowers the cost by half the slope."""
+    def _write_finished(self, rows: _Batch, solution: np.ndarray) -> None:
+        """Write the rows that are converged: a full step lowers the cost by half the slope."""
         negligible = -rows.slope <= np.maximum(_NEGLIGIBLE_GAP * rows.explained, rows.rounding / rows.ridge)
         finished = (negligible & (rows.step > 0)) | (rows.full_steps >= _MOST_FULL_STEPS)
-        self._write(solution, rows, np.flatnonzero(finished & ~rows.finished))
+        self._write_solutions(solution, rows, np.flatnonzero(finished & ~rows.finished))
         rows.finished |= finished
 
-    def _write(self, solution: np.ndarray, rows: _Rows, found: np.ndarray) -> None:
-        """Write solutions; where there may be others, the shortest."""
+    def _write_solutions(self, solution: np.ndarray, rows: _Batch, found: np.ndarray) -> None:
+        """Write the solutions; if a row has many, the one of least norm."""
         if not len(found):
             return
         solution[rows.place[found]] = rows.C[found]
@@ -333,14 +334,14 @@ class _Problem:
         touched = walls & rows.active[found].astype(bool)
         systems = self._systems(rows, found)
         for k in np.flatnonzero(touched.any(axis=1)):
-            systems[k] -= self.zero_weight * self._gram(touched[k])
+            systems[k] -= self.zero_weight * self._partial_gram(touched[k])
         free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > _FREE
         for k, zeros in zip(found[free], touched[free], strict=True):
             one = rows.C[k], rows.X[k], rows.coded[k], zeros
             solution[rows.place[k]] = shortest_minimum(*one, self.B, self.lengths)
 
-    def _step(self, rows: _Rows) -> None:
-        """Go along the direction to the lowest cost."""
+    def _take_step(self, rows: _Batch) -> None:
+        """Minimise the cost exactly along the direction, and lower the ridge after full steps."""
         penalties = rows.direction @ self.penalty
         move_rows(
             rows.X,
@@ -354,7 +355,7 @@ class _Problem:
         )
         rows.C += rows.step[:, None] * rows.direction
         rows.full_steps += rows.step == 1
-        lower = np.maximum(_FALL * rows.ridge, _least_ridge(rows.hessian))
+        lower = np.maximum(_RIDGE_DECAY * rows.ridge, _least_ridge(rows.hessian))
         rows.ridge = np.where(rows.step >= 1, lower, rows.ridge)
 
 

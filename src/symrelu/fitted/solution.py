@@ -1,4 +1,4 @@
-"""What a fit returns: how it went, why it stopped, and the fitted model."""
+"""The result of a fit: the fitted model, the history, and why the fit stopped."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import numpy as np
 from symrelu.files import write_atomically
 from symrelu.fitted.archive import arrays_of, read_solution
 from symrelu.fitted.history import History, Status
-from symrelu.fitted.models import FittedModel, OneFactor, answered_by_the_model
+from symrelu.fitted.models import FittedModel, OneFactor
+from symrelu.fitted.queries import ModelQueriesMixin
 
+# Attributes that only some models have, forwarded by Solution.__getattr__.
 _OF_SOME_MODELS = ("transform", "score", "canonicalize", "V")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution:
-    """How a fit went, and the model that came out of it.
+class Solution(ModelQueriesMixin):
+    """The result of a fit: the fitted model, and how the fit went.
 
     Attributes
     ----------
@@ -28,35 +30,33 @@ class Solution:
         estimators, :class:`~symrelu.fitted.TwoFactor` from 3B-NMD, :class:`~symrelu.fitted.Linear` from the
         other baselines.
     status : Status
-        Why the fit stopped; ``status.value`` is the cause and ``status.advice`` what to try.
+        Why the fit stopped; ``status.value`` is the cause and ``status.advice`` what to try next.
     n_iter, n_evaluations : int
-        Steps, and passes over the pairs, that were made.
+        Number of steps, and of passes over the pairs.
     relative_error : float
-        ||M - max(0, X)|| / ||M|| at U, over the observed entries; ||M - X|| / ||M|| of a model without a ReLU.
+        ||M - max(0, X)|| / ||M|| over the observed entries; ||M - X|| / ||M|| for a model without a ReLU.
     norm : float
         ||M|| over the observed entries.
     objective : float
-        1/2 ||R(U)||^2 + alpha/2 ||U||^2 at U; of a baseline, its own objective.
+        1/2 ||R(U)||^2 + alpha/2 ||U||^2 at U; a baseline reports its own objective.
     history : History
-        What happened at each iteration.
+        The errors, times and counts of each iteration.
     solver : str
-        The solver, as it prints.
+        The ``repr`` of the solver.
     diagonal : {"fit", "ignore"}
-        Whether the diagonal of M was data or unknown.
+        Whether the diagonal of M was fitted or treated as unobserved.
 
-    Notes
-    -----
-    The solution answers for its model: what every model has is listed below, and what only some have is there
-    exactly where the model has it, so that ``hasattr`` tells.
+    Notes ----- The solution forwards queries to its model. Besides the methods of every model, it has those of
+    its own model only; ``hasattr`` shows whether one is available:
 
     ``transform(M_new, mask=None)``, ``score(M_new, mask=None)``
-        Rows of new items, and how well the model explains them: of a ``SymmetricReLU``, see
+        Rows of new items, and how well the model explains them (``SymmetricReLU`` only). See
         :meth:`symrelu.fitted.SymmetricReLU.transform` and :meth:`symrelu.fitted.SymmetricReLU.score`.
     ``canonicalize()``
-        The solution whose factor depends on X alone: of a ``SymmetricReLU`` and a ``Linear``, see
-        :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective follows ||U||.
+        The solution whose factor depends only on X (``SymmetricReLU`` and ``Linear``). See
+        :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective changes with ||U||.
     ``V``
-        The right factor of a ``TwoFactor``.
+        The right factor (``TwoFactor`` only).
 
     Examples
     --------
@@ -88,13 +88,13 @@ class Solution:
     def of(
         cls, outcome: Any, model: FittedModel, *, history: History, solver: str, diagonal: str = "fit"
     ) -> Solution:
-        """Return the solution of a fit that ended with these numbers and this model.
+        """Return the solution with the numbers of an outcome and this model.
 
         Parameters
         ----------
-        outcome : Solution, or whatever has its numbers
+        outcome : Outcome or Solution
             Its ``status``, ``n_iter``, ``n_evaluations``, ``relative_error``, ``norm`` and ``objective`` are
-            taken.
+            copied.
         model : FittedModel
         history : History
         solver : str
@@ -115,12 +115,12 @@ class Solution:
 
     @property
     def converged(self) -> bool:
-        """Whether a stopping test was met."""
+        """Whether the fit met a convergence test."""
         return self.status.converged
 
     @property
     def half_squared_error(self) -> float:
-        """relative_error^2 / 2: what the paper's table of real data shows."""
+        """relative_error^2 / 2, the measure in the paper's table of real data."""
         return self.relative_error**2 / 2
 
     @property
@@ -145,27 +145,19 @@ class Solution:
 
     @property
     def alpha(self) -> float:
-        """Tikhonov weight of the fit; 0 in a model that has none."""
+        """Tikhonov weight of the fit; 0 for a model without one."""
         return getattr(self.model, "alpha", 0.0)
 
     @property
     def zero_weight(self) -> float:
-        """Weight of the zeros of M; 1 in a model that has none."""
+        """Weight of the zeros of M; 1 for a model without one."""
         return getattr(self.model, "zero_weight", 1.0)
 
-    @answered_by_the_model
-    def score_pairs(self, i: Any, j: Any) -> np.ndarray:
-        return self.model.score_pairs(i, j)
+    @property
+    def _model(self) -> FittedModel:
+        return self.model
 
-    @answered_by_the_model
-    def reconstruct(self, rows: Any) -> np.ndarray:
-        return self.model.reconstruct(rows)
-
-    @answered_by_the_model
-    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
-        return self.model.top_k(nodes, k, exclude=exclude)
-
-    if TYPE_CHECKING:  # what only some models have
+    if TYPE_CHECKING:  # methods of some models only, which __getattr__ finds at run time
 
         def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray: ...
 
@@ -178,17 +170,18 @@ class Solution:
     else:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what only some models have, or raise a sentence where this one does not have it."""
+            """Return a method that only some models have, or raise an error that names the model."""
+            # First, since pickle and copy look up other names before self.model exists.
             if name not in _OF_SOME_MODELS:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if not hasattr(self.model, name):
                 raise AttributeError(
-                    f"This solution is of the model {type(self.model).__name__} ({self.model.formula}), "
+                    f"The model of this solution is {type(self.model).__name__} ({self.model.formula}), "
                     f"which has no {name}."
                 )
             return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
 
-    def __dir__(self) -> Iterable[str]:
+    def __dir__(self) -> Iterable[str]:  # so that tab completion shows the methods of the model
         return {*super().__dir__(), *(name for name in _OF_SOME_MODELS if hasattr(self.model, name))}
 
     def __repr__(self) -> str:
@@ -198,31 +191,32 @@ class Solution:
         )
 
     def _canonicalized(self) -> Solution:
-        """Return the solution whose factor depends on X alone, so that runs can be compared.
+        """Return the solution whose factor depends only on X, so that runs can be compared.
 
-        See :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective follows ||U||, which falls.
+        See :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective decreases with ||U||.
         """
         assert isinstance(self.model, OneFactor)
         model = self.model.canonicalize()
+        # Of the objective, only the penalty depends on the choice among the factors of X.
         if self.alpha == 0 or not np.isfinite(self.objective):
             return replace(self, model=model)
-        root = np.sqrt(self.alpha / 2)  # within the objective: its square is finite
+        root = np.sqrt(self.alpha / 2)  # taken into the square, which is part of the finite objective
         before, after = (np.sum((root * A.astype(np.float64)) ** 2) for A in (self.U, model.U))
         return replace(self, model=model, objective=float(self.objective + (after - before)))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution to an npz file (arrays and JSON, no pickle).
 
-        The file is written atomically: what was there before is lost only to a complete new file.
+        The file is written atomically: an existing file is replaced only by a complete new one.
         """
         with write_atomically(path) as file:
             np.savez(file, allow_pickle=False, **arrays_of(self))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:
-        """Read what :meth:`save` wrote, in this release or an earlier one; anything else is refused.
+        """Read a file that :meth:`save` wrote, in this release or an earlier one; raise on any other file.
 
-        The file is validated before it is believed: it takes no more memory than its size on disk, and what it
-        holds has to be the Solution of a fit. The error names the file and what is wrong with it.
+        The file is validated on load: it takes no more memory than its size on disk, and its content must be
+        the Solution of a fit. The error names the file and what is wrong with it.
         """
         return cls(**read_solution(path))

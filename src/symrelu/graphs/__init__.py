@@ -1,4 +1,4 @@
-"""From data to a similarity matrix: graphs of samples, and the graphs and tables of other libraries."""
+"""Similarity matrices from data: graphs of samples, and graphs and tables of other libraries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""From the objects of other libraries to a similarity matrix with its labels: who reads which.
+"""Convert objects of other libraries to a similarity matrix with labels.
 
-Each kind of object has a file of its own: ``networks``, ``tables``, ``tensors``, ``annotated``, ``edges``.
+This module chooses the converter. Each kind of object has its own module: ``networks``, ``tables``,
+``tensors``, ``annotated`` and ``edges``.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from symrelu.graphs.tensors import from_torch, is_tensor
 
 
 def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
-    """Return the similarity matrix that an object of some library holds, with its labels.
+    """Return the similarity matrix of a graph, table or tensor of another library, with its labels.
 
     Parameters
     ----------
     data : graph, table, tensor or matrix
         A networkx or igraph graph, an AnnData, a square pandas DataFrame, a DataFrame with the columns
-        "source", "target" and perhaps "weight", a torch tensor, or what :func:`from_edges` gave. Anything else,
-        such as an array or a scipy.sparse matrix, is passed through as it is. Whether the values make a
-        similarity matrix is judged later, by the fit.
+        "source", "target" and optionally "weight", a torch tensor, or a :class:`Labelled` as returned by
+        :func:`from_edges`. Anything else, such as an array or a scipy.sparse matrix, is returned unchanged. The
+        values are not validated here but by the fit.
     weight : str or None, default="weight"
-        Edge attribute of a graph; see :func:`from_networkx`. Other data have none.
+        Edge attribute of a graph; see :func:`from_networkx`. Ignored for other data.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
 
     See Also
     --------
-    from_edges : The same for any list of edges.
+    from_edges : Similarity matrix of any list of edges.
 
     Examples
     --------
@@ -56,6 +57,7 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
         return from_igraph(data, weight)
     if is_anndata(data):
         return from_anndata(data)
+    # Before is_frame: a table of edges is a DataFrame too.
     if is_edge_table(data):
         return from_edge_table(data, weight)
     if is_frame(data):
@@ -66,19 +68,19 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
 
 
 def aligned_mask(mask: Any, labels: np.ndarray | None) -> Any:
-    """Return a mask of unknown pairs with its rows and columns in the order of a matrix with these labels.
+    """Return a mask of unobserved pairs with rows and columns in the order of a matrix with these labels.
 
     Parameters
     ----------
     mask : matrix, DataFrame, tensor or None
-        Only a DataFrame has labels of its own; any other is taken to be in the order of the matrix.
+        A DataFrame is reordered by its labels. Any other mask is assumed to be in the order of the matrix.
     labels : ndarray of shape (n,), or None
-        Those of the matrix, where it has some.
+        Labels of the matrix, if it has any.
 
     Returns
     -------
     mask : matrix or None
-        What comes from no other library is passed through as it is.
+        Masks that are neither a DataFrame nor a tensor are returned unchanged.
     """
     if is_tensor(mask):
         return from_torch(mask).matrix

@@ -1,6 +1,6 @@
-"""The annotated data of AnnData: the graph of its observations, and an embedding written back.
+"""Read the graph of an AnnData, and write an embedding back to it.
 
-It is not imported here: an AnnData has brought it along.
+The anndata package is not imported: whoever passes an AnnData has imported it already.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ def from_anndata(adata: Any, key: str | None = None) -> Labelled:
     ----------
     adata : anndata.AnnData
     key : str, optional
-        Which entry of ``adata.obsp``. By default the one that ``adata.uns["neighbors"]`` names, as
-        ``scanpy.pp.neighbors`` leaves it, or else "connectivities".
+        The entry of ``adata.obsp``. Defaults to the entry named in ``adata.uns["neighbors"]``, where
+        ``scanpy.pp.neighbors`` records it, or to "connectivities" if there is none.
 
     Returns
     -------
     labelled : Labelled
-        The matrix, sparse where it is stored so, and ``adata.obs_names``.
+        The matrix, sparse if it is stored sparse, and ``adata.obs_names``.
 
     See Also
     --------
-    write_anndata : The way back.
+    write_anndata : Store an embedding in an AnnData.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def from_anndata(adata: Any, key: str | None = None) -> Labelled:
         there = ", ".join(map(repr, adata.obsp)) or "none"
         raise ValueError(
             f"adata.obsp must hold the graph {key!r}; its entries are: {there}. "
-            "Run scanpy.pp.neighbors(adata) first, or name an entry: from_anndata(adata, key=...)."
+            "Run scanpy.pp.neighbors(adata) first, or choose an entry: from_anndata(adata, key=...)."
         )
     graph = adata.obsp[key]
     matrix = sparse.csr_array(graph) if sparse.issparse(graph) else np.asarray(graph)
@@ -62,22 +62,23 @@ def write_anndata(
     signature: Any | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> None:
-    """Store an embedding of the observations in an AnnData, as scanpy stores its own.
+    """Store an embedding of the observations in an AnnData, following the conventions of scanpy.
 
     Parameters
     ----------
     adata : anndata.AnnData
         Changed in place.
     embedding : array-like or DataFrame of shape (n_obs, n_components)
-        Rows in the order of ``adata.obs_names``. A DataFrame with labels must have just these.
+        Rows in the order of ``adata.obs_names``. If it is a DataFrame with labels, its index must equal
+        ``adata.obs_names``.
     key_added : str, default="X_symrelu"
-        The embedding goes to ``adata.obsm[key_added]``, what else is known of it to ``adata.uns`` under the
-        same name without ``X_``. What another tool put there is not overwritten.
+        The embedding is stored in ``adata.obsm[key_added]``, its signature and params in ``adata.uns`` under
+        the same name without ``X_``. An entry that another tool stored there is not overwritten.
     signature : array-like of shape (n_components,), optional
         Signs of the columns.
     params : mapping, optional
-        Settings to remember, such as ``SymReLU.get_params()``. Numbers, strings and arrays are kept, None
-        is left out, and anything else is kept as it prints, so that the file can be written.
+        Settings to store, such as ``SymReLU.get_params()``. Numbers, strings and arrays are stored as they are,
+        None is left out, and anything else is stored as its repr, so that the AnnData can be written to a file.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def write_anndata(
 
     See Also
     --------
-    from_anndata : The graph to embed.
+    from_anndata : Read the graph to embed.
 
     Examples
     --------
@@ -101,21 +102,23 @@ def write_anndata(
     embedding = check_embedding(embedding)
     if len(embedding) != adata.n_obs:
         raise ValueError(
-            f"embedding must have a row for each of the {adata.n_obs} observations, got {len(embedding)} rows."
+            f"embedding must have one row for each of the {adata.n_obs} observations, got {len(embedding)} "
+            "rows. Pass an embedding of this adata."
         )
-    name = key_added.removeprefix("X_")
+    name = key_added.removeprefix("X_")  # scanpy.pl.embedding adds the prefix to the name
     if name in adata.uns and not _written_here(adata.uns[name]):
         raise ValueError(
-            f"adata.uns[{name!r}] holds something else, which is not overwritten. Choose another key_added."
+            f"adata.uns[{name!r}] belongs to another tool and is not overwritten. Choose another key_added."
         )
     entry: dict[str, Any] = {"method": "symrelu", "params": _storable(params or {})}
     if signature is not None:
         entry["signature"] = np.asarray(signature)
         if entry["signature"].shape != embedding.shape[1:]:
             raise ValueError(
-                f"signature must have a sign for each of the {embedding.shape[1]} columns of the embedding, "
+                f"signature must have one sign for each of the {embedding.shape[1]} columns of the embedding, "
                 f"got shape {entry['signature'].shape}."
             )
+    # Assigned after all checks, so that an error leaves adata unchanged.
     adata.obsm[key_added] = embedding
     adata.uns[name] = entry
 
@@ -137,6 +140,7 @@ def _connectivities_key(adata: Any) -> str:
 
 
 def _check_frame_of(adata: Any, frame: Any) -> None:
+    # A default index carries no names, so the rows are assumed to be in order.
     if counts_from_zero(frame.index) or frame.index.equals(adata.obs_names):
         return
     raise ValueError(
@@ -150,7 +154,7 @@ def _written_here(entry: Any) -> bool:
 
 
 def _storable(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings in the few types that h5ad files know."""
+    """Return settings as types that h5ad files can store."""
     plain = (bool, int, float, str, np.ndarray, np.generic)
     return {
         str(name): value if isinstance(value, plain) else repr(value)

@@ -1,4 +1,4 @@
-"""Lists of edges to a similarity matrix with its labels."""
+"""Convert lists of edges to a similarity matrix with labels."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from scipy import sparse
 
 from symrelu.validation import check_choice
 
-# Edges need not have a weight of this name. Any other name was asked for, and must be there.
+# The default name of the weights is optional. Any other name was chosen by the user and must exist.
 USUAL_WEIGHT = "weight"
 
+# With "error", all weights of a pair are equal by the time they are combined.
 _COMBINE = {"error": np.maximum, "max": np.maximum, "sum": np.add}
 
 
 class Labelled(NamedTuple):
-    """A similarity matrix and the names of its rows.
+    """A similarity matrix with the labels of its rows.
 
     Attributes
     ----------
     matrix : csr_array or ndarray of shape (n, n)
-        Sparse, unless it came dense.
+        Sparse, unless the input was dense.
     labels : ndarray of shape (n,) of object, or None
-        The names in the order of the rows; None where there are none.
+        The names in the order of the rows; None if there are none.
     """
 
     matrix: Any
@@ -45,32 +46,31 @@ def from_edges(
 ) -> Labelled:
     """Return the similarity matrix of a list of undirected edges.
 
-    Each edge is given once, or once in each direction with the same weight. Anything else is an error
-    unless ``duplicates`` says what it means. Self loops go to the diagonal.
+    Each edge must be given once, or once in each direction with the same weight; see ``duplicates`` for other
+    lists. Self loops go to the diagonal.
 
     Parameters
     ----------
     edges : DataFrame, list of tuples, array of shape (n_edges, 2 or 3), or tuple of arrays
-        A pandas table with a row for each edge; a list of (i, j) or (i, j, weight), or an array of such
-        rows; or the tuple (i, j) or (i, j, weight) of whole columns. Nodes are any hashable values; in an
-        array of floats they must be whole numbers, and become integers.
+        A pandas table with one row per edge; a list of (i, j) or (i, j, weight), or an array of such rows; or a
+        tuple (i, j) or (i, j, weight) of whole columns. Nodes can be any hashable values; in an array of floats
+        they must be whole numbers, which are converted to integers.
     source, target : hashable, default="source" and "target"
-        Columns of a table with the two ends.
+        Columns of a table that hold the two ends.
     weight : hashable or None, default="weight"
-        Column of a table with the weights. A table need not have a column "weight", but any other that is
-        named. Edges without weights count 1; with None, weights are ignored and all edges count 1.
+        Column of a table that holds the weights. The column "weight" is optional; any other column must exist.
+        Edges without a weight have weight 1. With None, weights are ignored and all edges have weight 1.
     nodes : iterable, optional
-        All nodes in the order of the rows: nodes without an edge can be named here. By default the nodes
-        come in the order in which they appear, edge by edge. For nodes that are numbers of rows, pass
-        ``range(n)``.
+        All nodes in the order of the rows, including nodes without an edge. Defaults to the nodes of the edges
+        in order of appearance. If the nodes are row numbers, pass ``range(n)``.
     duplicates : {"error", "max", "sum"}, default="error"
-        What the weight of a pair is that is given more than once: the largest, or the sum, of all that is
-        given of it in either direction.
+        How to combine the weights of a pair that is given more than once, in either direction: raise an error,
+        take the largest, or add them.
 
     Returns
     -------
     labelled : Labelled
-        A csr_array, of float32 if the weights are and else of float64, and the nodes.
+        A csr_array and the nodes. The array is float32 if the weights are, and float64 otherwise.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def from_edges(
     >>> labels.tolist()
     ['ann', 'bob', 'cid']
 
-    Of a table, with a node that has no edge:
+    From a table, with a node that has no edge:
 
     >>> import pandas as pd
     >>> mails = pd.DataFrame({"from": ["ann", "bob", "ann"], "to": ["bob", "ann", "bob"]})
@@ -103,7 +103,7 @@ def from_edges(
 
 
 class Pairs(NamedTuple):
-    """The ends of each edge as numbers of rows, and what the rows are called."""
+    """The ends of each edge as row numbers, and the names of the rows."""
 
     rows: np.ndarray
     cols: np.ndarray
@@ -114,24 +114,25 @@ class Pairs(NamedTuple):
 
 
 def similarity_of(pairs: Pairs, weights: Any, duplicates: str) -> Any:
-    """Return the symmetric matrix of undirected edges, the same pair combined as ``duplicates`` says."""
+    """Return the symmetric matrix of undirected edges, with repeated pairs combined as ``duplicates`` says."""
     values = _check_weights(pairs, weights)
     if duplicates == "error":
         _check_given_once(pairs, values)
     low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
+    # The two directions of an edge are one pair from here on.
     order, starts = _groups(low, high)
     values = _COMBINE[duplicates].reduceat(values[order], starts)
     low, high = low[order[starts]], high[order[starts]]
-    off = low != high
+    off = low != high  # self loops are stored once
     coordinates = (np.concatenate([low, high[off]]), np.concatenate([high, low[off]]))
     n = len(pairs.names)
     matrix = sparse.csr_array((np.concatenate([values, values[off]]), coordinates), shape=(n, n))
-    matrix.eliminate_zeros()
+    matrix.eliminate_zeros()  # an edge of weight zero is no edge
     return matrix
 
 
 def _groups(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order that puts equal pairs together, and where in it each kind of pair starts."""
+    """Return an order that puts equal pairs together, and the position in it where each group starts."""
     order = np.lexsort((second, first))
     changes = (np.diff(first[order], prepend=-1) != 0) | (np.diff(second[order], prepend=-1) != 0)
     return order, np.flatnonzero(changes)
@@ -147,6 +148,7 @@ def _check_given_once(pairs: Pairs, values: np.ndarray) -> None:
             f"Edge {pairs.edge(order[starts[worst]])} is given {times[worst]} times. "
             'Pass duplicates="sum" to add the weights, or "max" to keep the largest.'
         )
+    # Each direction occurs at most once by now, so a group holds one value or those of both directions.
     order, starts = _groups(np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols))
     values = values[order]
     differing = np.flatnonzero(np.minimum.reduceat(values, starts) != np.maximum.reduceat(values, starts))
@@ -160,14 +162,14 @@ def _check_given_once(pairs: Pairs, values: np.ndarray) -> None:
 
 
 def _check_weights(pairs: Pairs, weights: Any) -> np.ndarray:
-    """Return weights as floats, or raise naming an edge whose weight cannot be one."""
+    """Return the weights as floats, or raise an error that names an edge with an invalid weight."""
     array = _as_floats(pairs, weights)
-    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)))
+    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)))  # catches NaN, which compares false
     if bad.size:
         k = int(bad[0])
         raise ValueError(
             f"Weights must be finite and nonnegative: edge {pairs.edge(k)} has {array[k]:g}. "
-            "Leave it out, or give it such a weight."
+            "Drop the edge, or give it a valid weight."
         )
     return array
 
@@ -178,13 +180,13 @@ def _as_floats(pairs: Pairs, weights: Any) -> np.ndarray:
     except ValueError:  # lists of different lengths
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "biuf" or array.ndim != 1:
-        # One by one, from what was given: NumPy makes text of numbers among words.
+        # Convert one by one from the original values: NumPy turns numbers among strings into strings.
         values = weights.tolist() if hasattr(weights, "tolist") else weights
-        array = np.array([_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
+        array = np.array([_as_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
     return array.astype(np.float32 if array.dtype == np.float32 else np.float64, copy=False)
 
 
-def _number(pairs: Pairs, k: int, value: Any) -> float:
+def _as_number(pairs: Pairs, k: int, value: Any) -> float:
     if isinstance(value, (numbers.Real, Decimal)):
         return float(value)
     if _is_missing(value):
@@ -195,17 +197,17 @@ def _number(pairs: Pairs, k: int, value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas.NA, which will not be compared."""
+    """Return whether a value is None, NaN, NaT or pandas.NA, whose truth value raises an error."""
     if value is None:
         return True
     try:
-        return bool(value != value)
+        return bool(value != value)  # true for NaN and NaT only
     except (TypeError, ValueError):
         return type(value).__name__ == "NAType"
 
 
 def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list[Any], list[Any], Any | None]:
-    """Return the first ends, the second ends, and the weights if there are some."""
+    """Return the first ends, the second ends, and the weights or None."""
     if comes_from(edges, "pandas", "DataFrame"):
         columns = _table_columns(edges, source, target, weight)
     elif isinstance(edges, tuple):
@@ -220,7 +222,8 @@ def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list
 
 
 def is_edge_table(data: Any) -> bool:
-    """Return whether data is a DataFrame with columns "source" and "target": a row for each edge."""
+    """Return whether data is a DataFrame with the columns "source" and "target", one row per edge."""
+    # A square table may have items with these names; they are then in its index too.
     ends = {"source", "target"}
     return comes_from(data, "pandas", "DataFrame") and ends <= set(data.columns) and not ends <= set(data.index)
 
@@ -232,21 +235,22 @@ def _table_columns(table: Any, source: Any, target: Any, weight: Any) -> list[An
         if name not in table.columns:
             raise ValueError(
                 f"edges must have a column {name!r}, got the columns {list(table.columns)}. "
-                f"Name the right one: {role}=..."
+                f"Pass the right name: {role}=..."
             )
     return [table[name].to_numpy() for name in wanted.values()]
 
 
 def _given_columns(columns: tuple[Any, ...]) -> list[Any]:
+    # A tuple of tuples is most likely a sequence of edges, so tuples are not accepted as columns.
     arrays = all(hasattr(column, "__len__") and not isinstance(column, (str, tuple)) for column in columns)
     if len(columns) not in (2, 3) or not arrays:
         raise TypeError(
-            "A tuple of edges must hold two or three arrays: all sources, all targets, and all weights. "
-            "Pass a list for edges one by one."
+            "A tuple of edges must hold two or three arrays: all sources, all targets and, optionally, all "
+            "weights. Pass a list of (i, j) or (i, j, weight) to give the edges one by one."
         )
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
-        raise ValueError(f"Sources, targets and weights must be of one length, got {lengths}.")
+        raise ValueError(f"Sources, targets and weights must have the same length, got {lengths}.")
     return list(columns)
 
 
@@ -254,12 +258,15 @@ def _array_columns(array: np.ndarray) -> list[Any]:
     if array.ndim != 2 or array.shape[1] not in (2, 3):
         raise ValueError(
             f"An array of edges must have shape (n_edges, 2) or (n_edges, 3), got {array.shape}. "
-            "Pass tuple(edges) if its rows are all sources and all targets."
+            "Pass tuple(edges) if it has one row of sources and one of targets."
         )
     ends = array[:, :2]
     if array.dtype.kind == "f":
         if not (np.isfinite(ends) & (ends == np.floor(ends))).all():
-            raise ValueError("In an array of floats, the first two columns must be whole numbers of nodes.")
+            raise ValueError(
+                "The first two columns of a float array of edges must hold whole numbers. Pass a list or a "
+                "tuple of columns for other nodes."
+            )
         ends = ends.astype(np.int64)
     return [ends[:, 0], ends[:, 1], *array[:, 2:].T]
 
@@ -279,7 +286,7 @@ def _row_columns(edges: Any) -> list[Any]:
 
 
 def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the row of each node, in the order in which they appear."""
+    """Return the row of each node, in order of appearance."""
     position: dict[Hashable, int] = {}
     try:
         for node in nodes:
@@ -288,34 +295,37 @@ def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
         raise TypeError(f"Nodes must be hashable, such as numbers or strings: {error}.") from error
     missing = [node for node in position if _is_missing(node)]
     if missing:
-        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges that lack an end.")
+        raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges with a missing end.")
     return position
 
 
 def _given_positions(nodes: Iterable[Hashable], ends: Iterable[Hashable]) -> dict[Hashable, int]:
-    """Return the row of each node in the given order, which must know all ends of edges."""
+    """Return the row of each node in the given order, which must contain all ends of the edges."""
     nodes = list(nodes)
     position = _positions(nodes)
     if len(position) < len(nodes):
         twice = next(node for k, node in enumerate(nodes) if position[node] != k)
-        raise ValueError(f"nodes must name each node once, but {twice!r} is there twice.")
+        raise ValueError(f"nodes must name each node once, but {twice!r} occurs twice. Remove one.")
     for node in _positions(ends):
         if node not in position:
-            raise ValueError(f"nodes must name every node of the edges, but {node!r} is not among them.")
+            raise ValueError(
+                f"nodes must name every node of the edges, but {node!r} is missing. Add it, or drop its edges."
+            )
     return position
 
 
 def integers(values: Iterable[int]) -> np.ndarray:
+    """Return integers as an array, also if there are none."""
     return np.fromiter(values, dtype=np.int64)
 
 
 def as_labels(names: Sequence[Any]) -> np.ndarray:
-    """Return names as a one-dimensional array of objects, also where they are tuples."""
-    return np.fromiter(names, dtype=object, count=len(names))
+    """Return names as a one-dimensional array of objects, also if they are tuples."""
+    return np.fromiter(names, dtype=object, count=len(names))  # np.array would make a matrix of tuples
 
 
 def comes_from(data: Any, library: str, name: str) -> bool:
-    """Return whether data is an instance of a class of a library, which may not be there."""
+    """Return whether data is an instance of a library's class, without importing the library."""
     return any(
         base.__name__ == name and base.__module__.partition(".")[0] == library for base in type(data).__mro__
     )

@@ -1,6 +1,6 @@
-"""The graphs of networkx and igraph.
+"""Convert graphs of networkx and igraph.
 
-No library is imported here: a graph that comes from one has brought it along.
+Neither library is imported: whoever passes a graph has imported it already.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
     graph : networkx.Graph or networkx.MultiGraph
         The weights of parallel edges are added. Self loops go to the diagonal, once.
     weight : str or None, default="weight"
-        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
-        than "weight" must be there on one edge at least.
+        Edge attribute that holds the weights. Edges without it have weight 1, as do all edges with None. An
+        attribute other than "weight" must exist on at least one edge.
 
     Returns
     -------
     labelled : Labelled
-        A csr_array of float64 in the order of ``graph.nodes``, and these nodes. Isolated nodes stay.
+        A csr_array of float64 in the order of ``graph.nodes``, and these nodes. Isolated nodes are kept.
 
     Examples
     --------
@@ -63,6 +63,7 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
         integers(position[edge[0]] for edge in edges), integers(position[edge[1]] for edge in edges), nodes
     )
     weights = [1.0 if weight is None else edge[2].get(weight, 1.0) for edge in edges]
+    # "sum", because a multigraph may have several edges between two nodes.
     return Labelled(similarity_of(pairs, weights, "sum"), as_labels(nodes))
 
 
@@ -74,14 +75,14 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
     graph : igraph.Graph
         The weights of parallel edges are added. Self loops go to the diagonal, once.
     weight : str or None, default="weight"
-        Edge attribute with the weights. Edges without it count 1, as do all edges for None. A name other
-        than "weight" must be there.
+        Edge attribute that holds the weights. Edges without it have weight 1, as do all edges with None. An
+        attribute other than "weight" must exist.
 
     Returns
     -------
     labelled : Labelled
-        A csr_array of float64 in the order of the vertices, and their attribute "name" (or "_nx_name",
-        where igraph keeps the nodes of a networkx graph) if they have one. Isolated vertices stay.
+        A csr_array of float64 in the order of the vertices, and their attribute "name" if they have one, or
+        "_nx_name", in which igraph stores the nodes of a networkx graph. Isolated vertices are kept.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
     if weight not in (None, USUAL_WEIGHT, *attributes):
         raise ValueError(_no_such_weight(weight, sorted(attributes)))
     edges = graph.get_edgelist()
-    # igraph holds None where an edge has no value.
+    # igraph stores None for edges without a value.
     weights = (
         [1.0 if w is None else w for w in graph.es[weight]] if weight in attributes else [1.0] * len(edges)
     )
@@ -115,13 +116,13 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
 
 
 def is_networkx(data: Any) -> bool:
-    """Return whether an object is a graph of networkx."""
+    """Return whether an object is a networkx graph."""
     return comes_from(data, "networkx", "Graph")
 
 
 def is_igraph(data: Any) -> bool:
-    """Return whether an object is a graph of igraph."""
-    # Of the class: the columns of a DataFrame are attributes of the object.
+    """Return whether an object is an igraph graph, of any class with its methods."""
+    # The class is checked, because the columns of a DataFrame are attributes of the instance.
     return all(hasattr(type(data), name) for name in ("get_edgelist", "vcount", "is_directed", "es", "vs"))
 
 
@@ -133,6 +134,6 @@ def _check_weight_name(weight: Any) -> str | None:
 
 def _no_such_weight(weight: str | None, there: list[str]) -> str:
     return (
-        f"weight={weight!r} is an attribute of no edge; edges have: {', '.join(map(repr, there)) or 'none'}. "
-        "Pass one of these, or weight=None to count each edge as 1."
+        f"weight must be an attribute of the edges, got {weight!r}; they have: "
+        f"{', '.join(map(repr, there)) or 'none'}. Pass one of these, or weight=None to count each edge as 1."
     )

@@ -1,4 +1,4 @@
-"""From samples to a similarity matrix: the self-tuning nearest-neighbour graph."""
+"""Build the self-tuning nearest-neighbour graph of samples."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from symrelu.validation import check_integer, check_well_formed
 
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
-_ENTRIES_AT_ONCE = 2**23
-_CANCELLED = 1e-6  # ||x||^2 + ||y||^2 - 2 x.y below this part of the sum has lost half of its digits
-_SEARCH_MEMORY = 256  # MiB; scikit-learn's default of 1024 would be most of what a graph of text needs
+_ENTRIES_AT_ONCE = 2**23  # of a block of distances: 64 MiB
+# If ||x||^2 + ||y||^2 - 2 x.y is below this fraction of the sum, cancellation has lost many of its digits.
+_CANCELLATION = 1e-6
+_SEARCH_MEMORY = 256  # MiB; scikit-learn's default of 1024 would dominate the memory of a graph of texts
 
 
 def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
@@ -33,7 +34,7 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Raw samples; at least two.
     n_neighbors : int, optional
-        By default floor(log2(n_samples)) + 1.
+        Defaults to floor(log2(n_samples)) + 1.
 
     Returns
     -------
@@ -41,9 +42,9 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
 
     Notes
     -----
-    Duplicated samples have distance zero to each other. Where the 7th neighbour is a duplicate too, sigma
-    is the distance to the nearest neighbour that is not one, or the median of the other sigmas. A sample
-    so far from all others that its weights vanish becomes an isolated node.
+    Duplicated samples have distance zero to each other. If the 7th neighbour is a duplicate too, sigma is the
+    distance to the nearest neighbour that is not a duplicate or, if all neighbours are, the median of the other
+    sigmas. A sample so far from all others that its weights underflow becomes an isolated node.
 
     References
     ----------
@@ -62,14 +63,14 @@ def self_tuning_graph(X: Any, n_neighbors: int | None = None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class SelfTuningGraph:
-    """A self-tuning graph with what it takes to join new samples to it.
+    """A self-tuning graph, with the data that are needed to join new samples to it.
 
     Attributes
     ----------
     matrix : csr_array of shape (n_samples, n_samples)
-        What :func:`self_tuning_graph` returns.
+        The graph, as :func:`self_tuning_graph` returns it.
     samples : ndarray or csr_array of shape (n_samples, n_features)
-        Divided by 2^exponent.
+        The samples divided by 2^exponent.
     exponent : int
     n_neighbors : int
     scales : ndarray of shape (n_samples,)
@@ -93,12 +94,13 @@ class SelfTuningGraph:
         """Build the graph of a data set. See :func:`self_tuning_graph`."""
         X = _check_samples(X, "X", ensure_min_samples=2)
         n = X.shape[0]
+        # Squared distances of huge or tiny data would overflow or underflow. A power of two scales exactly.
         exponent = int(np.frexp(np.abs(X.data if sparse.issparse(X) else X).max(initial=0))[1])
-        X = _divided(X, exponent)
+        X = _scaled_down(X, exponent)
         if n_neighbors is None:
             n_neighbors = int(np.floor(np.log2(n))) + 1
         n_neighbors = min(check_integer("n_neighbors", n_neighbors, 1), n - 1)
-        neighbours, squares = _nearest(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
+        neighbours, squares = _nearest_neighbours(X, max(n_neighbors, min(_SCALE_NEIGHBOUR, n - 1)))
         sigma = _local_scales(np.sqrt(squares), min(_SCALE_NEIGHBOUR, n - 1))
 
         rows = np.repeat(np.arange(n), n_neighbors)
@@ -111,11 +113,11 @@ class SelfTuningGraph:
         return cls(_normalised(joined), X, exponent, n_neighbors, sigma, reaches, degrees)
 
     def rows(self, X_new: Any) -> tuple[Any, np.ndarray]:
-        """Return the similarities of new samples to those of the graph, and which of them are in it.
+        """Return the similarities of new samples to those of the graph, and which of them the graph contains.
 
-        A new sample is joined to its nearest samples and to those that are nearer to it than to their own last
-        neighbour. The graph itself stays as it is. A sample that is in the graph gets its own row of it; of
-        several equal ones in the graph, that of the first.
+        A new sample is joined to its nearest samples, and to those that are nearer to it than to their own last
+        neighbour. The graph itself does not change. A new sample that equals one of the graph gets its row; if
+        there are several, ties go to the lower index.
 
         Parameters
         ----------
@@ -125,19 +127,19 @@ class SelfTuningGraph:
         -------
         M_new : csr_array of shape (n_new, n_samples)
         same : ndarray of int of shape (n_new,)
-            The number of the sample of the graph that a new one is equal to, -1 if there is none.
+            Index of the sample of the graph that equals the new one, -1 if there is none.
         """
         X_new = _check_samples(X_new, "X_new")
-        X_new = _divided(X_new, self.exponent)
+        X_new = _scaled_down(X_new, self.exponent)
         n = self.matrix.shape[0]
         batches = gen_batches(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
-        parts = [self._joined(_squares_between(X_new[batch], self.samples)) for batch in batches]
+        parts = [self._rows_from_distances(_squares_between(X_new[batch], self.samples)) for batch in batches]
         return sparse.csr_array(sparse.vstack([M for M, _ in parts])), np.concatenate(
             [same for _, same in parts]
         )
 
-    def _joined(self, squares: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Return the same for samples with these squared distances to those of the graph."""
+    def _rows_from_distances(self, squares: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Return the result of :meth:`rows` for samples with these squared distances to those of the graph."""
         n = squares.shape[1]
         order = np.argsort(squares, axis=1, kind="stable")
         scale_neighbour = min(_SCALE_NEIGHBOUR, n)
@@ -146,7 +148,7 @@ class SelfTuningGraph:
         near = squares <= self.reaches
         np.put_along_axis(near, order[:, : self.n_neighbors], True, axis=1)
         same = np.where(nearest[:, 0] == 0, order[:, 0], -1)
-        near[same >= 0] = False
+        near[same >= 0] = False  # their rows are copied from the graph below
         rows, cols = np.nonzero(near)
         weights = np.exp(-squares[rows, cols] / (sigma[rows] * self.scales[cols]))
         degrees = np.bincount(rows, weights, minlength=len(squares))
@@ -166,8 +168,8 @@ def _check_samples(X: Any, name: str, **requirements: Any) -> Any:
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], **requirements)
 
 
-def _divided(X: Any, exponent: int) -> Any:
-    """Return X / 2^exponent in float64: the graph is the same, and squares stay in range."""
+def _scaled_down(X: Any, exponent: int) -> Any:
+    """Return X / 2^exponent in float64, which has the same graph and squares within range."""
     if not sparse.issparse(X):
         return np.ldexp(X.astype(np.float64), -exponent)
     scaled = X.astype(np.float64)
@@ -175,17 +177,17 @@ def _divided(X: Any, exponent: int) -> Any:
     return scaled
 
 
-def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _nearest_neighbours(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest other samples of each sample and their squared distances, both by distance.
 
-    The search rounds, and where distances tie (integer data) its choice depends on the number of threads.
-    So it proposes twice as many, and exact distances and then the lower index decide; where even the last
-    proposal ties with the k-th neighbour, all samples are looked at.
+    scikit-learn's search rounds, and if distances tie (integer data) its choice depends on the number of
+    threads. It therefore only proposes candidates, twice as many, which are sorted by exact distances; ties go
+    to the lower index. If even the last candidate ties with the k-th neighbour, all samples are compared.
     """
     n = X.shape[0]
     proposed = min(2 * k, n - 1)
-    # Asking without X leaves each sample out of its own neighbours, duplicates of it stay in.
-    # Brute force, because trees are of no use for images and text.
+    # kneighbors without X leaves each sample out of its own neighbours, but keeps its duplicates.
+    # Brute force, because trees do not help in the dimensions of images and texts.
     search = NearestNeighbors(n_neighbors=proposed, algorithm="brute", metric="euclidean").fit(_centred(X))
     with config_context(working_memory=min(get_config()["working_memory"], _SEARCH_MEMORY)):
         neighbours = np.sort(search.kneighbors(return_distance=False), axis=1)
@@ -195,6 +197,7 @@ def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     neighbours = np.take_along_axis(neighbours, order, axis=1)
     squares = np.take_along_axis(squares, order, axis=1)
     nearest, distances = neighbours[:, :k].copy(), squares[:, :k].copy()
+    # 1e-9 allows for the rounding of the search, which may have left out a candidate that ties.
     tied = np.flatnonzero(squares[:, -1] <= squares[:, k - 1] * (1 + 1e-9))
     if proposed < n - 1 and tied.size:
         for batch in gen_batches(len(tied), max(1, _ENTRIES_AT_ONCE // n)):
@@ -207,20 +210,20 @@ def _nearest(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _centred(X: Any) -> Any:
-    """Return X less its mean: the search expands ||x - y||^2, which cancels for data far from zero."""
+    """Return X minus its mean: the search expands ||x - y||^2, which cancels for data far from zero."""
     return X if sparse.issparse(X) else X - X.mean(axis=0)
 
 
 def _squares_between(A: Any, B: Any) -> np.ndarray:
-    """Return the squared distances of the samples of A to those of B, dense or sparse."""
+    """Return the squared distances between the samples of A and those of B, dense or sparse."""
     if not sparse.issparse(A) and not sparse.issparse(B):
         return cdist(A, B, "sqeuclidean")
     A, B = sparse.csr_array(A), sparse.csr_array(B)
     norms_A, norms_B = (np.asarray(S.multiply(S).sum(axis=1)).ravel() for S in (A, B))
     sums = norms_A[:, None] + norms_B
     squares = sums - 2 * (A @ B.T).toarray()
-    # What is left of near samples is rounding: their differences tell more.
-    rows, cols = np.nonzero(squares <= _CANCELLED * sums)
+    # For near samples the expanded form is mostly rounding error, so their differences are formed.
+    rows, cols = np.nonzero(squares <= _CANCELLATION * sums)
     for batch in gen_batches(len(rows), 4096) if len(rows) else ():
         difference = A[rows[batch]] - B[cols[batch]]
         exact = difference.multiply(difference).sum(axis=1)
@@ -229,7 +232,7 @@ def _squares_between(A: Any, B: Any) -> np.ndarray:
 
 
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    """Return ||x_i - x_j||^2 from the differences: the expanded form cancels for near duplicates."""
+    """Return ||x_i - x_j||^2 from the differences, because the expanded form cancels for near duplicates."""
     squares = np.empty(len(rows))
     for batch in gen_batches(len(rows), 4096):
         difference = X[rows[batch]] - X[cols[batch]]
@@ -239,7 +242,7 @@ def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
 
 
 def _local_scales(distances: np.ndarray, neighbour: int) -> np.ndarray:
-    """Return sigma, positive also where samples are duplicated. Distances rise along a row."""
+    """Return sigma, positive also for duplicated samples. Each row of distances is in ascending order."""
     sigma = distances[:, neighbour - 1].copy()
     zero = sigma == 0
     if not zero.any():
@@ -251,12 +254,13 @@ def _local_scales(distances: np.ndarray, neighbour: int) -> np.ndarray:
 
 
 def _normalised(A: Any) -> Any:
-    """Return D^-1/2 A D^-1/2, exactly symmetric, with isolated nodes left at zero."""
+    """Return D^-1/2 A D^-1/2, exactly symmetric, with zero rows for isolated nodes."""
     degree = np.asarray(A.sum(axis=1)).ravel()
     inverse_root = np.zeros_like(degree)
     np.divide(1.0, np.sqrt(degree), out=inverse_root, where=degree > 0)
     M = A.tocoo()
     rows, cols = M.coords
+    # The product of the roots is symmetric in i and j bit for bit; scaling rows, then columns, is not.
     M.data = M.data * (inverse_root[rows] * inverse_root[cols])
     M = sparse.csr_array(M)
     M.eliminate_zeros()

@@ -1,6 +1,6 @@
-"""The tables of pandas: square ones, masks, edges, and an embedding as one.
+"""Convert pandas tables: square ones, masks and edges; return an embedding as a table.
 
-No library is imported to read them: a table that comes from pandas has brought it along.
+pandas is not imported to read a table: whoever passes one has imported it already.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, comes_from, from_edges
 
 
 def from_pandas(frame: Any) -> Labelled:
-    """Return the matrix that a square DataFrame holds.
+    """Return the matrix of a square DataFrame.
 
-    Index and columns must hold the same labels. Where the columns have them in another order, they are
-    brought into the order of the index. A default index (0, 1, 2, ...) is no label: where only the index
-    or only the columns have labels, rows and columns are taken to be in the same order; where neither has,
-    there are no labels.
+    Index and columns must hold the same labels. If the columns have them in a different order, they are
+    reordered to match the index. A default index (0, 1, 2, ...) does not count as labels: if only the index or
+    only the columns have labels, rows and columns are assumed to be in the same order; if neither has, there
+    are no labels.
 
     Parameters
     ----------
     frame : pandas.DataFrame of shape (n, n)
-        Of numbers. If all columns are sparse, with the fill value 0, the matrix is sparse.
+        A table of numbers. If all columns are sparse with the fill value 0, the matrix is sparse.
 
     Returns
     -------
     labelled : Labelled
-        The matrix, float32 where all columns are, and the labels of the rows.
+        The matrix, float32 if all columns are, and the labels of the rows.
 
     See Also
     --------
-    from_edges : For a table with a row for each edge.
+    from_edges : For a table with one row per edge.
 
     Examples
     --------
@@ -53,8 +53,8 @@ def from_pandas(frame: Any) -> Labelled:
     if frame.shape[0] != frame.shape[1]:
         raise ValueError(
             f"frame must be square, with a row and a column for each item, got shape {frame.shape}. "
-            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a row "
-            "for each edge, call symrelu.graphs.from_edges(frame)."
+            "For samples x features, build a graph first: symrelu.graphs.self_tuning_graph(frame); for a "
+            "table with one row per edge, call symrelu.graphs.from_edges(frame)."
         )
     order, labels = _row_labels(frame)
     matrix = _frame_values(frame)
@@ -67,11 +67,11 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
     Parameters
     ----------
     embedding : array-like of shape (n, n_components)
-        Such as ``Solution.U``.
+        For example ``Solution.U``.
     labels : iterable of length n, or None
-        Such as ``Labelled.labels``. None leaves the index at 0, 1, 2, ...
+        For example ``Labelled.labels``. With None, the index is 0, 1, 2, ...
     prefix : str, default="symrelu"
-        The columns are called prefix0, prefix1, ..., as scikit-learn's ``set_output`` calls them.
+        The columns are named prefix0, prefix1, ..., as by scikit-learn's ``set_output``.
 
     Returns
     -------
@@ -85,6 +85,7 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
     ann       0.5       1.0
     bob       2.0       0.0
     """
+    # pandas is an optional dependency.
     try:
         pandas = import_module("pandas")
     except ImportError as error:
@@ -92,7 +93,7 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
     embedding = check_embedding(embedding)
     index = None
     if labels is not None:
-        # A label that is a tuple is one label, not a row of a table of them.
+        # By default pandas would turn labels that are tuples into a MultiIndex.
         index = pandas.Index(list(labels), tupleize_cols=False)
         if len(index) != len(embedding):
             raise ValueError(
@@ -102,12 +103,12 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
 
 
 def is_frame(data: Any) -> bool:
-    """Return whether an object is a DataFrame of pandas."""
+    """Return whether an object is a pandas DataFrame."""
     return comes_from(data, "pandas", "DataFrame")
 
 
 def from_edge_table(table: Any, weight: str | None) -> Labelled:
-    """Return the matrix of a table of edges, which must have no other columns."""
+    """Return the matrix of a table of edges, which must not have other columns."""
     further = [column for column in table.columns if column not in ("source", "target", USUAL_WEIGHT, weight)]
     if further:
         raise ValueError(
@@ -118,23 +119,24 @@ def from_edge_table(table: Any, weight: str | None) -> Labelled:
 
 
 def aligned_flags(mask: Any, labels: np.ndarray | None) -> np.ndarray:
-    """Return a mask that is a DataFrame as an array, in the order of a matrix with these labels."""
+    """Return a mask given as a DataFrame as an array, in the order of a matrix with these labels."""
     own = _row_labels(mask)[1]
     if labels is None and own is not None and set(own) == set(range(len(own))):
-        labels = np.arange(len(own)).astype(object)  # items without names are counted
+        labels = np.arange(len(own)).astype(object)  # the rows of a matrix without labels are numbered
     if labels is not None and own is not None:
         rows, columns = (_order_of(axis, labels) for axis in (mask.index, mask.columns))
         return flags_of(mask)[np.ix_(rows, columns)]
     if own is not None and not mask.index.equals(mask.columns):
         raise ValueError(
-            "mask has its rows and columns in different orders, and the matrix has no names to tell which is "
-            "meant. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of the matrix."
+            "mask must have its rows and columns in the same order if the matrix has no labels, but its index "
+            "and columns differ. Pass the matrix as a DataFrame too, or mask.loc[names, names] in the order of "
+            "the matrix."
         )
     return flags_of(mask)
 
 
 def flags_of(mask: Any) -> np.ndarray:
-    """Return the values of a DataFrame of bools; any other stay what they are, to be refused."""
+    """Return the values of a DataFrame of bools. Other types are returned unchanged and refused later."""
     boolean = all(dtype.kind == "b" for dtype in mask.dtypes)
     if boolean and mask.isna().any(axis=None):
         raise ValueError("mask must be True or False everywhere, got a missing value. Pass mask.fillna(True).")
@@ -142,12 +144,12 @@ def flags_of(mask: Any) -> np.ndarray:
 
 
 def counts_from_zero(index: Any) -> bool:
-    """Return whether an index just counts from 0."""
+    """Return whether an index is the default 0, 1, 2, ..."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def check_embedding(embedding: Any) -> np.ndarray:
-    """Return an embedding as an array, which must have two dimensions."""
+    """Return an embedding as an array, or raise unless it has two dimensions."""
     array = np.asarray(embedding)
     if array.ndim != 2:
         raise ValueError(f"embedding must have shape (n, n_components), got {array.shape}.")
@@ -155,26 +157,27 @@ def check_embedding(embedding: Any) -> np.ndarray:
 
 
 def _order_of(axis: Any, labels: np.ndarray) -> np.ndarray:
-    """Return where the labels are along an axis of a mask, which must hold them all."""
+    """Return the positions of the labels along an axis of a mask, which must contain all of them."""
     if counts_from_zero(axis):
         return np.arange(len(axis))
+    # get_indexer returns -1 for a label that is missing, and requires an axis without duplicates.
     order = axis.get_indexer(labels) if axis.is_unique else np.array([-1])
     if len(axis) != len(labels) or (order < 0).any():
         strange = sorted(map(repr, set(axis) ^ set(labels)))
         raise ValueError(
-            "mask must have the names of the matrix, each once; they differ, "
-            f"for example in {strange[0] if strange else 'one that is there twice'}. "
+            "mask must have the labels of the matrix, each once; they differ, "
+            f"for example in {strange[0] if strange else 'one that occurs twice'}. "
             "Pass mask.to_numpy() if it is in the same order."
         )
     return np.asarray(order)
 
 
 def _row_labels(frame: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the order that the columns need, and the labels of the rows; None where there is none."""
+    """Return the order to put the columns in and the labels of the rows, each None if there is none."""
     index, columns = frame.index, frame.columns
     if index.equals(columns):
         return None, None if counts_from_zero(index) else index.to_numpy(dtype=object)
-    if columns.is_unique and index.is_unique:
+    if columns.is_unique and index.is_unique:  # get_indexer requires it
         order = columns.get_indexer(index)
         if (order >= 0).all():
             return order, index.to_numpy(dtype=object)
@@ -183,13 +186,13 @@ def _row_labels(frame: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
             return None, named.to_numpy(dtype=object)
     raise ValueError(
         "The index and the columns of frame must hold the same labels, each once, but "
-        f"{_difference(index, columns)}. "
+        f"{_label_difference(index, columns)}. "
         "Pass frame.set_axis(frame.index, axis=1) if both are in the same order."
     )
 
 
-def _difference(index: Any, columns: Any) -> str:
-    """Return why two sets of labels of the same length are not the same."""
+def _label_difference(index: Any, columns: Any) -> str:
+    """Return how two lists of labels of the same length differ."""
     for name, labels in (("index", index), ("columns", columns)):
         if not labels.is_unique:
             return f"{labels[labels.duplicated()].tolist()[0]!r} is in the {name} twice"
@@ -197,19 +200,22 @@ def _difference(index: Any, columns: Any) -> str:
 
 
 def _frame_values(frame: Any) -> Any:
-    """Return the values of a DataFrame: a csr_array if all columns are sparse, or else an ndarray."""
+    """Return the values of a DataFrame, a csr_array if all columns are sparse and an ndarray otherwise."""
     for name, dtype in frame.dtypes.items():
         if dtype.kind not in "biufc":
-            raise TypeError(f"frame must hold numbers, got the column {name!r} of type {dtype}.")
+            raise TypeError(
+                f"frame must hold numbers, got the column {name!r} of type {dtype}. Drop or convert it."
+            )
     if len(frame) and all(type(dtype).__name__ == "SparseDtype" for dtype in frame.dtypes):
         for name, dtype in frame.dtypes.items():
             if dtype.fill_value != 0:
                 raise ValueError(
-                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}."
+                    f"Sparse columns must have the fill value 0, but {name!r} has {dtype.fill_value!r}. "
+                    "Pass frame.sparse.to_dense()."
                 )
         return sparse.csr_array(frame.sparse.to_coo())
     values = frame.to_numpy()
-    if values.dtype.kind == "O":  # pandas' own types of numbers, or numbers beside booleans
+    if values.dtype.kind == "O":  # nullable pandas types, or numbers mixed with booleans
         single = all(dtype.name.lower() == "float32" for dtype in frame.dtypes)
         values = frame.to_numpy(dtype=np.float32 if single else np.float64, na_value=np.nan)
     return values

@@ -1,6 +1,6 @@
-"""The tensors of torch.
+"""Convert torch tensors.
 
-It is not imported here: a tensor has brought it along.
+torch is not imported: whoever passes a tensor has imported it already.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from symrelu.graphs.edges import Labelled, comes_from
 
 
 def is_tensor(data: Any) -> bool:
-    """Whether an object is a tensor of torch."""
+    """Return whether an object is a torch tensor."""
     return comes_from(data, "torch", "Tensor")
 
 
 def from_torch(tensor: Any) -> Labelled:
-    """Return the matrix that a torch tensor holds.
+    """Return the matrix of a torch tensor.
 
     Parameters
     ----------
     tensor : torch.Tensor of shape (n, n)
-        Dense, or sparse in any layout; sparse ones stay sparse. It is detached from its gradient, and
-        copied to the CPU if it lies elsewhere.
+        Dense, or sparse in any layout; a sparse tensor stays sparse. It is detached from its gradient, and
+        copied to the CPU if it is on another device.
 
     Returns
     -------
     labelled : Labelled
-        A csr_array, or an ndarray that shares the memory of a dense tensor of the CPU. No labels.
+        A csr_array, or an ndarray that shares the memory of a dense tensor on the CPU. There are no labels.
 
     Examples
     --------
@@ -50,11 +50,12 @@ def from_torch(tensor: Any) -> Labelled:
     if tensor.sparse_dim() != 2 or tensor.ndim != 2:
         raise ValueError(
             f"tensor must be a matrix with two sparse dimensions, got shape {tuple(tensor.shape)} "
-            f"with {tensor.sparse_dim()} sparse and {tensor.dense_dim()} dense ones."
+            f"with {tensor.sparse_dim()} sparse and {tensor.dense_dim()} dense dimensions."
         )
     if layout == "sparse_csr":
         parts = (tensor.values(), tensor.col_indices(), tensor.crow_indices())
         return Labelled(sparse.csr_array(tuple(map(_tensor_values, parts)), shape=tuple(tensor.shape)), None)
+    # Coalescing adds up repeated indices, which torch allows in its coo layout.
     tensor = tensor.to_sparse_coo().coalesce()
     entries = (_tensor_values(tensor.values()), tuple(_tensor_values(tensor.indices())))
     return Labelled(sparse.csr_array(entries, shape=tuple(tensor.shape)), None)
@@ -62,8 +63,8 @@ def from_torch(tensor: Any) -> Labelled:
 
 def _tensor_values(tensor: Any) -> np.ndarray:
     try:
-        return tensor.numpy(force=True)
+        return tensor.numpy(force=True)  # detaches, and copies from the GPU
     except TypeError as error:
         raise TypeError(
-            f"tensor must be of a type that NumPy has, got {tensor.dtype}. Pass tensor.float()."
+            f"tensor must have a dtype that NumPy supports, got {tensor.dtype}. Pass tensor.float()."
         ) from error

@@ -10,6 +10,6 @@ arpack            a few leading eigenpairs, reproducible
 nearest_clusters  similarities between clusters, kept sparse while the clusters merge
 jit               how functions are compiled, and a cache that is allowed to fail
 memory            available memory, and batches that fit into it
-trouble           warnings that are issued once per process
+one_time_warnings warnings that are issued once per process
 ================= ===========================================================================
 """

@@ -9,7 +9,7 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from symrelu.kernels.trouble import warn_once
+from symrelu.kernels.one_time_warnings import warn_once
 
 # Sums may be reordered, so that they vectorise, but NaN and infinity must propagate:
 # a non-finite factor has to produce a non-finite loss.
@@ -44,9 +44,9 @@ class ForgivingCache(FunctionCache):
             reason = str(error).rstrip(".") or type(error).__name__
             warn_once(
                 "cache",
-                f"Compiled functions could not be cached in {self.cache_path}: {reason}. Nothing is lost but "
-                "time: each process compiles them again. Make room there, or set the environment variable "
-                "NUMBA_CACHE_DIR to a folder that can be written.",
+                f"Compiled functions could not be cached in {self.cache_path}: {reason}. Results are not "
+                "affected, but each process compiles them again. Free space there, or set the environment "
+                "variable NUMBA_CACHE_DIR to a writable directory.",
             )
 
     def _save_or_reset(self, sig: Any, data: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this BLAS: it must be loaded to be limited
 from threadpoolctl import ThreadpoolController
 
-from symrelu.kernels.trouble import warn_once
+from symrelu.kernels.one_time_warnings import warn_once
 
 Task = TypeVar("Task")
 
@@ -55,6 +55,7 @@ class single_threaded_blas:  # used like a function: with single_threaded_blas()
     def _leave(self) -> None:
         with self._lock:
             if id(self) in self._inside:
+                # In this order, so that __del__ repeats what Ctrl-C interrupts.
                 if len(self._inside) == 1:
                     _set_threads(self._before)
                 self._inside.discard(id(self))
@@ -109,9 +110,9 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
     if refusal is not None:
         warn_once(
             "threads",
-            f"Only {1 + len(others)} of {workers} threads could be had for a pass: {refusal}. Nothing is lost "
-            "but time. Raise the limit on threads or memory (ulimit -u, or that of the container), or ask for "
-            "fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
+            f"Only {1 + len(others)} of {workers} threads could be started for a pass: {refusal}. Results are "
+            "not affected, but it takes longer. Raise the limit on threads or memory (ulimit -u, or that of "
+            "the container), or request fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
         )
 
 

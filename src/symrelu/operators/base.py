@@ -130,6 +130,7 @@ class Operator(ABC):
     @classmethod
     def offers(cls, name: str) -> bool:
         """Return whether this representation has an attribute; those in ``OPTIONAL`` must be overridden."""
+        # The base class defines these too, only to raise, so hasattr would always be true.
         if name in cls.OPTIONAL:
             return getattr(cls, name) is not getattr(Operator, name)
         return hasattr(cls, name)
@@ -176,6 +177,7 @@ class Operator(ABC):
 
     def residual_product(self, U: Any, V: Any) -> Evaluation:
         """Return R(U) V with latent_loss, loss and ||W||^2, in one pass."""
+        # Rounded up: a wider product costs more, and counts of evaluations should be comparable.
         self.evaluations += -(-V.shape[1] // U.shape[1])
         return self._evaluate(U, V)
 
@@ -194,6 +196,7 @@ class Operator(ABC):
 
     def with_model(self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0) -> Operator:
         """Return an operator with another model that shares the data, with its own count of evaluations."""
+        # A shallow copy shares the data, and everything that has been derived from it.
         other = copy.copy(self)
         other._set_model(signature, alpha, zero_weight)
         return other
@@ -207,4 +210,5 @@ class Operator(ABC):
 
     def signed(self, U: Any) -> Any:
         """Return U * signature."""
+        # Without negative columns, the common case, this saves a copy.
         return U if (self.signs > 0).all() else U * self.signature

@@ -55,6 +55,7 @@ class DenseOperator(TiledOperator):
 
     @shared_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
+        # In blocks of rows, because comparing all of M at once would take n x n booleans.
         starts = range(0, self.n, self.tile)
         parts = [np.nonzero(self._coded[k : k + self.tile] > 0) for k in starts]
         sizes = [min(self.tile, self.n - k) for k in starts]
@@ -63,6 +64,7 @@ class DenseOperator(TiledOperator):
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
     def _tiles(self) -> TileData:
+        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
         return dense_tiles(self._coded, self.dtype.type(self.zero_weight))
 
 

@@ -73,6 +73,7 @@ class SupportOperator(HostOperator):
         return len(self.support[1])
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
+        # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
         filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
         return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
 
@@ -96,9 +97,13 @@ class SupportOperator(HostOperator):
         T = V @ inverse
         solution = np.empty((self.n, right.shape[2], V.shape[1]), right.dtype)
 
+        # The rows are independent of each other, so the number of workers does not change the result.
         def solve(rows: slice) -> None:
+            # The kernel reads one right-hand side at a time, which should be contiguous.
             here = np.ascontiguousarray(right[rows].transpose(0, 2, 1))
-            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)  # one product, not one for each row
+            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(
+                here.shape
+            )  # one product, not one for each row
             solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, solution[rows])
 
         run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))

@@ -31,6 +31,7 @@ class ReferenceOperator(HostOperator):
         norm = np.linalg.norm(M.astype(np.float64))
         super().__init__(n=len(M), dtype=M.dtype, norm=float(norm), **settings)
         self._M = self.asarray(M)
+        # asarray returns floats of ``xp``; the comparison turns them into its booleans.
         self._observed = self.asarray(observed) > 0
         self._unknown_diagonal = self.asarray(np.diag(~np.diag(observed))) > 0
         self._neighbours = [np.flatnonzero(row).tolist() for row in M]

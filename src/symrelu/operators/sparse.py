@@ -54,6 +54,7 @@ class SparseOperator(TiledOperator):
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
     def _tiles(self) -> TileData:
+        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
         return sparse_tiles(self._support, self._hidden, self.dtype.type(self.zero_weight))
 
 

@@ -39,6 +39,7 @@ class TiledOperator(SupportOperator):
         return evaluation_of(self, product, sums)
 
     def warm_up(self) -> None:
+        # A pass without rows is enough: the compiled code depends on types, not on sizes.
         nothing = np.zeros((0, 1), self.dtype)
         stream(nothing, nothing, nothing, self._tiles(), symmetric=True, side=self.tile)
         super().warm_up()

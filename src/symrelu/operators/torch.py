@@ -31,6 +31,7 @@ except ImportError as missing:
 BLOCK = 1 << 19
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# Otherwise tensors that require gradients would make torch record every pass.
 without_gradients: Callable[[Method], Method] = torch.no_grad()
 
 
@@ -97,6 +98,7 @@ class TorchOperator(Operator):
     def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
         solution = torch.empty_like(right)
         for rows, neighbours, missing in self._rows.neighbours(V.shape[1]):
+            # Indexing has made a copy, so the padding can be cleared in place.
             parts = V[neighbours].masked_fill_(missing[:, :, None], 0.0)
             solution[rows] = _solve_definite(parts.mT @ parts + ridge, right[rows])
         return solution
@@ -171,6 +173,7 @@ class _Rows(ABC):
 
     def _largest(self, first: int, last: int) -> Any:
         places, values, _ = self.entries(first, last)
+        # Rows without entries keep this zero.
         nothing = torch.zeros(last - first, dtype=values.dtype, device=self.device)
         return nothing.scatter_reduce(0, places // self.n, values, "amax")
 
@@ -260,6 +263,7 @@ class _DenseRows(_Rows):
         parts = [(self._coded[first:last] != 0).to(V.dtype) @ V for first, last in self.blocks()]
         return torch.cat(parts)
 
+    # Counting needs no list of the support, which may be as large as M.
     @cached_property
     def n_positive(self) -> int:
         return sum(int(torch.count_nonzero(self._coded[slice(*block)] > 0)) for block in self.blocks())
@@ -281,6 +285,7 @@ def stream(A: Any, B: Any, V: Any | None, data: _Rows, zero_weight: float) -> tu
         sums.append(block_sums)
         if product is not None:
             product[first:last] = -(excess @ V)
+    # One transfer to the host per pass, not per block: each one waits for the device.
     return product, Sums(*torch.stack(sums).sum(dim=0).tolist())
 
 
@@ -320,6 +325,7 @@ def _square_sum(a: Any) -> Any:
 
 def _solve_definite(systems: Any, right: Any) -> Any:
     """Solve positive definite systems; :func:`_factorised` handles those that rounding has made indefinite."""
+    # cholesky would raise for the whole batch; cholesky_ex reports which systems failed.
     factors, failures = torch.linalg.cholesky_ex(systems)
     spoilt = torch.nonzero(failures)[:, 0]
     if len(spoilt):

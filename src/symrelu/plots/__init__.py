@@ -1,4 +1,4 @@
-"""Pictures of a fit. matplotlib is imported when one is drawn."""
+"""Plots of fits. matplotlib is imported when one is drawn."""
 
 from symrelu.plots.convergence import plot_convergence
 from symrelu.plots.figures import new_figure, plain_ticks, save_figure, shown_axes

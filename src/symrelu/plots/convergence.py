@@ -1,4 +1,4 @@
-"""The error of fits against the work they took."""
+"""Convergence plots: the error of fits against the number of evaluations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from symrelu.plots.figures import new_figure, plain_ticks
 
 
 def plot_convergence(histories: dict[str, History], ax: Any | None = None) -> Any:
-    """Draw relative_error against evaluations, one line for each history.
+    """Plot relative_error against evaluations, one line for each history.
 
     Parameters
     ----------
     histories : dict of str to History
-        Label of the line -> history.
+        Histories by the label of their line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -23,6 +23,7 @@ def plot_convergence(histories: dict[str, History], ax: Any | None = None) -> An
     ax : matplotlib Axes
     """
     ax = new_figure(figsize=(6, 4)).add_subplot() if ax is None else ax
+    # Line styles as well as colours, so that lines differ in black-and-white print.
     styles = ("-", "--", "-.", ":")
     for k, (label, history) in enumerate(histories.items()):
         style = styles[k % len(styles)]

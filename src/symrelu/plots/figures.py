@@ -1,7 +1,8 @@
-"""Figures, axes and files that all plots share."""
+"""Figures, axes and files, shared by all plots."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from os import PathLike
 from typing import Any
 
@@ -9,41 +10,76 @@ from symrelu.files import write_atomically
 
 
 def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
-    """Write a figure aside and put it in place: SVG for a name that ends in .svg, else PNG.
+    """Write a figure atomically, as SVG if the name ends in .svg, else as PNG.
 
-    The same figure gives the same bytes: no date, no random names inside.
+    The same figure gives the same bytes: the file holds no date and no random identifiers.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    path : str or path-like
+    dpi : int, default=120
+        Dots per inch of a PNG.
     """
     from matplotlib import rc_context
 
     svg = str(path).endswith(".svg")
     metadata = {"Date": None} if svg else {"Software": None}
+    # Without a fixed salt, matplotlib gives the elements of an SVG random names.
     with rc_context({"svg.hashsalt": "symrelu"}), write_atomically(path) as file:
         figure.savefig(file, format="svg" if svg else "png", dpi=dpi, metadata=metadata)
 
 
 def shown_axes(**settings: Any) -> Any:
-    """Return axes in a new figure of pyplot, which notebooks and ``pyplot.show`` show by themselves."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
+    """Return axes in a new pyplot figure, which notebooks and ``pyplot.show`` display.
+
+    Parameters
+    ----------
+    **settings
+        Passed on to ``pyplot.figure``, such as ``figsize=(6, 4)``.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    pyplot = _matplotlib("pyplot")
     return pyplot.figure(layout="constrained", **settings).add_subplot()
 
 
 def new_figure(**settings: Any) -> Any:
-    """Return a matplotlib figure that needs no window and no global state."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
-    figure = Figure(layout="constrained", **settings)
-    FigureCanvasAgg(figure)
+    """Return a matplotlib figure without a window and without pyplot's global state.
+
+    Parameters
+    ----------
+    **settings
+        Passed on to ``matplotlib.figure.Figure``, such as ``figsize=(6, 4)``.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    figure = _matplotlib("figure").Figure(layout="constrained", **settings)
+    _matplotlib("backends.backend_agg").FigureCanvasAgg(figure)  # attaches itself to the figure
     return figure
 
 
+def _matplotlib(module: str) -> Any:
+    """Import a module of matplotlib, or raise an error that names the extra to install."""
+    try:
+        import_module("matplotlib")  # a submodule may be there already when the package cannot be imported
+        return import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install symrelu[plot].") from error
+
+
 def plain_ticks(axis: Any) -> None:
-    """Write 0.5, not 5 x 10^-1; within two decades also between the powers of ten."""
+    """Label a logarithmic axis with 0.5 instead of 5 x 10^-1, and also minor ticks within two decades.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        Such as ``ax.yaxis``, after everything has been drawn.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     plain = FuncFormatter(lambda value, _: f"{value:g}")

@@ -1,4 +1,4 @@
-"""Scores of settings that were compared by hidden pairs, against the rank."""
+"""Plot of the scores of a rank selection, usually against the rank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from symrelu.plots.figures import shown_axes
 
-_TICKS = 12  # at most, along the axis
+_TICKS = 12  # maximum number of ticks on the x axis
 
 
 def plot_scores(
@@ -18,21 +18,21 @@ def plot_scores(
     baseline: float,
     ax: Any | None = None,
 ) -> Any:
-    """Draw mean scores with their standard errors, see :meth:`symrelu.RankSelection.plot`.
+    """Plot mean scores with their standard errors; see :meth:`symrelu.RankSelection.plot`.
 
     Parameters
     ----------
     table : list of dict
         One record for each setting, as in :class:`symrelu.RankSelection`.
     grid : sequence of str
-        Columns of the table that are settings.
+        Columns of the table that are parameters of the model.
     chosen : dict
-        The row of the table that gets a ring.
+        The row of the table that is marked with a ring.
     scoring : {"error", "auc"}
     baseline : float
         The score of predicting zero.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure of pyplot by default.
+        Where to draw; a new pyplot figure by default.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def plot_scores(
     ax = shown_axes(figsize=(6, 4)) if ax is None else ax
     values = {name: list(dict.fromkeys(row[name] for row in table)) for name in grid}
     along = max(grid, key=lambda name: len(values[name]))
-    places = _places(along, values[along])
+    places = _positions(along, values[along])
     others = [name for name in grid if name != along and len(values[name]) > 1]
     lines: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(table, key=lambda row: places[row[along]]):
@@ -54,18 +54,19 @@ def plot_scores(
     ax.scatter(*at, s=140, facecolors="none", edgecolors="black", zorder=3, label="chosen")
     _label_axes(ax, places, along, [row["mean"] for row in table], scoring)
     low, high = ax.get_ylim()
-    if low <= baseline <= high:
+    if low <= baseline <= high:  # a line far outside would shrink the differences to nothing
         ax.axhline(baseline, color="grey", linestyle=":", label="predicting zero")
     ax.legend(frameon=False)
     return ax
 
 
-def _places(name: str, values: list[Any]) -> dict[Any, float]:
-    """Return where values go along the axis, rising: ranks where they are, all else one by one."""
+def _positions(name: str, values: list[Any]) -> dict[Any, float]:
+    """Return the position of each value on the x axis: a rank at its value, anything else evenly spaced."""
     if name == "rank":
         return {value: float(value) for value in values}
-    rising = sorted(values, key=lambda value: (isinstance(value, str), value))
-    return {value: float(k) for k, value in enumerate(rising)}
+    # n_negative may mix integers and "auto", which Python cannot compare.
+    ascending = sorted(values, key=lambda value: (isinstance(value, str), value))
+    return {value: float(k) for k, value in enumerate(ascending)}
 
 
 def _label_axes(ax: Any, places: dict[Any, float], along: str, means: list[float], scoring: str) -> None:

@@ -1,6 +1,7 @@
-"""What is asked of a fit: a matrix that has been read, checked, scaled and packed once."""
+"""The data of a fit: a matrix that has been read, checked, scaled and packed once."""
 
 from symrelu.problem.fingerprints import fingerprint
-from symrelu.problem.problem import Problem, complete, read_hidden
+from symrelu.problem.problem import Problem
+from symrelu.problem.reading import complete, read_hidden
 
 __all__ = ["Problem", "complete", "fingerprint", "read_hidden"]

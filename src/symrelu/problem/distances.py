@@ -1,13 +1,13 @@
-"""Does a matrix hold distances, where similarities were meant?
+"""Detect a matrix of distances that was passed in place of similarities.
 
-Two properties together tell. Distances, or at least their square roots (of cosine, correlation and squared
-Euclidean distances), obey the triangle inequality; but so does every matrix of nearly equal entries. And where
-D(i, j) is small, i and j are near to the same others, while a similarity is large there. So with the effects of
-single items taken out, R(i, j) = M(i, j) - a(i) - a(j), the sum of R(i, j) R(j, k) R(k, i) over all triples is
-negative for distances and positive for similarities, whatever the width of the kernel; for random and for equal
-weights it is near zero.
+Two properties are combined. First, distances, or at least their square roots (for cosine, correlation and
+squared Euclidean distances), satisfy the triangle inequality; but so does any matrix of nearly equal entries.
+Second, if D(i, j) is small, then i and j are close to the same other items, whereas a similarity is large
+there. So with the effects of single items removed, R(i, j) = M(i, j) - a(i) - a(j), the sum of
+R(i, j) R(j, k) R(k, i) over all triples is negative for distances and positive for similarities, for every
+width of the kernel; for random and for equal weights it is near zero.
 
-What cannot be told apart: weights that are larger between groups than within, and otherwise nearly equal.
+Weights that are larger between groups than within them, and otherwise nearly equal, are mistaken for distances.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any
 
 import numpy as np
 
-_SAMPLE = 64  # items whose triples are looked at
-_FEWEST = 5  # items: among fewer, a triple says little
+_SAMPLE = 64  # number of items whose triples are examined
+_FEWEST = 5  # with fewer items, triples are too few to decide
 _ROUNDING = 1e-6
-_CERTAIN = -4.0  # standard deviations of the sum of triples for independent numbers; among these, -2.6 was seen
-_LIKELY = -1.2  # enough where the triangle inequality holds for entries that differ
-_SPREAD = 4.0  # largest over smallest entry: from 2 on, the inequality may fail
-_DUPLICATES = 0.05  # part of the pairs that may be zero: equal items. A complete bipartite graph has half
+_CERTAIN = -4.0  # standard deviations of the sum over triples; independent random numbers reached -2.6
+_LIKELY = -1.2  # sufficient if the triangle inequality holds for entries of different size
+_SPREAD = 4.0  # ratio of the largest to the smallest entry; below 2 the inequality always holds
+_DUPLICATES = 0.05  # fraction of pairs that may be zero (equal items); in a complete bipartite graph it is half
 
 
 def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> str | None:
-    """Return how to make similarities of M if it looks like distances, else None.
+    """Return how to convert M to similarities if it looks like distances, else None.
 
     Parameters
     ----------
     diagonal : ndarray of shape (n,)
-        That of M as it was given, since an ignored one is taken out.
+        The diagonal of M as it was passed, since an ignored diagonal has been removed from the problem.
     problem : Problem
     name : str, default="M"
-        What the advice calls M.
+        Name of M in the advice.
 
     Returns
     -------
@@ -47,17 +47,17 @@ def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> 
         return None
     D = f"{name}.toarray()" if problem.is_sparse else name
     return (
-        f"{name} looks like a matrix of distances: its diagonal is zero, nearly all else positive, and items "
-        "with a small entry are near to the same others. Similarities are needed, large for items that are "
-        f"near: pass numpy.exp(-({D} / numpy.median({D})) ** 2), or a graph of the samples, "
-        "symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning."
+        f"{name} looks like a matrix of distances: its diagonal is zero, nearly all other entries are "
+        "positive, and items with a small entry are close to the same other items. Similarities are required, "
+        f"which are large for close items: pass numpy.exp(-({D} / numpy.median({D})) ** 2), or a graph of the "
+        "samples, symrelu.graphs.self_tuning_graph(X). If these are similarities, ignore this warning."
     )
 
 
 def looks_like_distances(problem: Any) -> bool:
-    """Return whether the known entries off the diagonal of M behave as distances do.
+    """Return whether the observed off-diagonal entries of M behave like distances.
 
-    Few of them may be zero, none if M is sparse: then one look at the number of entries is enough for most.
+    Few of them may be zero, and none if M is sparse: for most sparse matrices, counting the entries is enough.
 
     Parameters
     ----------
@@ -70,10 +70,11 @@ def looks_like_distances(problem: Any) -> bool:
     n = problem.n
     if n < _FEWEST or (problem.is_sparse and problem.observed_zeros > 0):
         return False
+    # A fixed seed, so that the same matrix always gets the same answer.
     items = np.random.default_rng(0).permutation(n)[:_SAMPLE]
     D, known = problem.block(items)
     D, known = D.astype(np.float64), known & ~np.eye(len(items), dtype=bool)
-    if not D[known].any() or _too_many(int(np.count_nonzero(D[known] == 0)), len(items)):
+    if not D[known].any() or _too_many_zeros(int(np.count_nonzero(D[known] == 0)), len(items)):
         return False
     D /= D[known].max()
     triples = _sum_over_triples(D, known)
@@ -82,21 +83,21 @@ def looks_like_distances(problem: Any) -> bool:
     differing = D[known].min() * _SPREAD <= 1
     certain = triples <= _CERTAIN and _obeys_triangles(np.sqrt(D), known)
     likely = differing and _obeys_triangles(D, known)
-    return (certain or likely) and not _too_many(problem.observed_zeros, n)
+    return (certain or likely) and not _too_many_zeros(problem.observed_zeros, n)
 
 
-def _too_many(zeros: int, n: int) -> bool:
+def _too_many_zeros(zeros: int, n: int) -> bool:
     return zeros > _DUPLICATES * n * (n - 1)
 
 
 def _obeys_triangles(D: np.ndarray, known: np.ndarray) -> bool:
-    """Whether D(i, j) <= D(i, k) + D(k, j) wherever all three are known."""
-    D = np.where(known, D, np.nan)  # compares as false
+    """Return whether D(i, j) <= D(i, k) + D(k, j) wherever all three are observed."""
+    D = np.where(known, D, np.nan)  # comparisons with NaN are false
     return not any(((row[:, None] + row) * (1 + _ROUNDING) < D).any() for row in D)
 
 
 def _sum_over_triples(D: np.ndarray, known: np.ndarray) -> float:
-    """Return the sum over triples of the module's docstring, in standard deviations."""
+    """Return the sum over triples from the module docstring, in standard deviations."""
     counts = known.sum(axis=1)
     D = np.where(known, D, 0.0)
     mean = D.sum() / counts.sum()

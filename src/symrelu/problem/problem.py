@@ -1,4 +1,4 @@
-"""What is asked of a fit: the data of any library, read, checked, scaled and packed once."""
+"""The data of a fit: a matrix from any library, read, checked, scaled and packed once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
     as_array,
     check_choice,
-    check_hidden,
     check_items,
     check_mask,
     check_memory,
@@ -34,7 +33,6 @@ from symrelu.validation import (
     divided,
     exponent_of,
     hidden,
-    hidden_part,
     scaled,
     stored,
 )
@@ -42,22 +40,23 @@ from symrelu.validation import (
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Problem:
-    """A similarity matrix that has been checked, and what of it is unknown.
+    """A checked similarity matrix with its unobserved entries.
 
-    :meth:`of` makes one. :func:`symrelu.decompose`, :func:`symrelu.select_rank` and :mod:`symrelu.metrics` take
-    it in place of M, so that many fits of one matrix share its check and its packing. Neither M nor the mask is
-    copied where it is fine as it came: leave both alone as long as the Problem is in use.
+    Use :meth:`of` to create one. :func:`symrelu.decompose`, :func:`symrelu.select_rank` and
+    :mod:`symrelu.metrics` accept it in place of M, so that several fits of one matrix check and pack it only
+    once. M and the mask are not copied unless they have to be converted: do not modify them while the Problem
+    is in use.
 
     Attributes
     ----------
     M : csr_array or ndarray of shape (n, n)
-        In the units in which it came, zero where it is unknown.
+        In its original units, with zeros at the unobserved entries.
     mask : csr_array or ndarray of bool of shape (n, n), or None
-        True where M is unknown.
+        True where M is unobserved.
     diagonal : {"fit", "ignore"}
-        Whether the diagonal is data or unknown.
+        Whether the diagonal is fitted or treated as unobserved.
     labels : ndarray of object of shape (n,), or None
-        Names of the items, where M came with some: further masks are aligned by them.
+        Names of the items, if M had any; masks with names are aligned to them.
 
     Examples
     --------
@@ -78,11 +77,14 @@ class Problem:
     labels: np.ndarray | None
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        raise TypeError("A Problem is made by Problem.of(M, mask, diagonal), which checks M: pass it the same.")
+        raise TypeError(
+            "A Problem is created by Problem.of(M, mask, diagonal), which checks M. Call that instead."
+        )
 
     @classmethod
-    def _trusted(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
-        """Return a Problem of what has been checked."""
+    def _from_checked(cls, M: Any, mask: Any | None, diagonal: str, labels: np.ndarray | None) -> Problem:
+        """Return a Problem of data that has been checked already."""
+        # Past __init__, which raises, and past the frozen dataclass, which allows no assignment.
         problem = object.__new__(cls)
         vars(problem).update(M=M, mask=mask, diagonal=diagonal, labels=labels)
         return problem
@@ -97,22 +99,23 @@ class Problem:
         name: str = "M",
         fitted: bool = False,
     ) -> Problem:
-        """Return the similarity matrix that an object of any library holds, checked.
+        """Check the similarity matrix in an object of any library, and return it as a Problem.
 
-        Names of rows serve to align M and mask and are dropped then; the estimators keep them.
+        Row names are used to align M and mask.
 
         Parameters
         ----------
         M : matrix, graph, table, tensor or Problem
-            Anything that :func:`symrelu.graphs.as_similarity` reads. A Problem is returned as it is.
+            Anything that :func:`symrelu.graphs.as_similarity` reads. A Problem is returned unchanged.
         mask : sparse or dense bool matrix of shape (n, n), or DataFrame, optional
-            True where the entry is unknown. A Problem has its own.
+            True where the entry is unobserved. It must be None if M is a Problem, which has its own mask.
         diagonal : {"fit", "ignore"}, default="fit"
-            "ignore" makes the diagonal unknown. A Problem keeps its own, and refuses "ignore" if that is "fit".
+            "ignore" treats the diagonal as unobserved. A Problem keeps its own setting; "ignore" is an error if
+            that is "fit".
         name : str, default="M"
-            What the messages call M.
+            Name of M in messages.
         fitted : bool, default=False
-            Whether M is going to be fitted, so that distances are worth a warning.
+            Whether M is going to be fitted, in which case distances cause a warning.
 
         Returns
         -------
@@ -120,43 +123,46 @@ class Problem:
         """
         check_choice("diagonal", diagonal, ("fit", "ignore"))
         if isinstance(M, Problem):
-            M._refuse(mask, diagonal, name)
+            M._check_no_conflict(mask, diagonal, name)
             problem = M
         else:
             matrix, labels = as_similarity(M)
             observed = check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name)
-            problem = cls._trusted(*observed, diagonal, labels)
+            problem = cls._from_checked(*observed, diagonal, labels)
+            # Kept aside, because an ignored diagonal is no longer in M. It shows whether M holds distances.
             vars(problem)["_given_diagonal"] = given_diagonal(matrix)
         advice = problem.advice_on_distances(name) if fitted else None
         if advice is not None:
+            # The warning points to the caller of the function that called this one.
             warnings.warn(advice, UserWarning, stacklevel=3)
         return problem
 
     def advice_on_distances(self, name: str = "M") -> str | None:
-        """Return how to make similarities of distances, the first time that it is asked for; else None.
+        """Return how to convert M to similarities if it looks like distances; None after the first call.
 
         Parameters
         ----------
         name : str, default="M"
-            What the advice calls M.
+            Name of M in the advice.
 
         Returns
         -------
         advice : str or None
         """
+        # Popped, so that many fits of one Problem warn only once.
         given: np.ndarray | None = vars(self).pop("_given_diagonal", None)
         return None if given is None else advice_on_distances(given, self, name)
 
-    def _refuse(self, mask: Any | None, diagonal: str, name: str) -> None:
-        """Raise for what contradicts this Problem."""
+    def _check_no_conflict(self, mask: Any | None, diagonal: str, name: str) -> None:
+        """Raise a TypeError if mask or diagonal contradicts this Problem."""
         if mask is not None:
             raise TypeError(
-                f"mask must be None where {name} is a Problem: it has its own. Pass {name}.hide(mask)."
+                f"mask must be None if {name} is a Problem, which has its own mask. Pass {name}.hide(mask)."
             )
         if diagonal == "ignore" and self.diagonal == "fit":
             raise TypeError(
-                f"diagonal must be left out where {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
-                f"Make it with Problem.of({name}, diagonal='ignore')."
+                f"diagonal must be left out if {name} is a Problem, which has its own, 'fit'; got 'ignore'. "
+                f"Create it by Problem.of({name}, diagonal='ignore')."
             )
 
     def __repr__(self) -> str:
@@ -165,7 +171,7 @@ class Problem:
         return f"Problem({self.n} items, {kind}, {self.dtype}{masked}, diagonal={self.diagonal!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave behind what can be made again: another process packs for itself."""
+        """Drop what can be recomputed: another process packs the matrix itself."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
@@ -180,7 +186,7 @@ class Problem:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether M is sparse, and is not to become n x n."""
+        """Whether M is sparse and must not become n x n."""
         return bool(sparse.issparse(self.M))
 
     @cached_property
@@ -190,7 +196,7 @@ class Problem:
 
     @cached_property
     def exponent(self) -> int:
-        """The k for which M / 4^k has entries of order one; 0 where M is fine as it is."""
+        """The k for which M / 4^k has entries of order one; 0 if M needs no rescaling."""
         return exponent_of(self.largest)
 
     @property
@@ -199,40 +205,41 @@ class Problem:
         return scaled(self.M, self.exponent)
 
     def scaled_alpha(self, alpha: float) -> float:
-        """Return the Tikhonov weight that does to ``scaled`` what ``alpha`` does to M."""
+        """Return the Tikhonov weight for ``scaled`` that is equivalent to ``alpha`` for M."""
         try:
             return math.ldexp(alpha, -2 * self.exponent)
         except OverflowError:
-            raise ValueError(f"alpha={alpha:g} is out of all proportion to M; use a smaller one.") from None
+            raise ValueError(f"alpha={alpha:g} is too large for the scale of M. Use a smaller one.") from None
 
     @cached_property
     def unknown(self) -> Any | None:
-        """The mask and the ignored diagonal as a csr_array of bool, None where everything is known."""
+        """The mask together with an ignored diagonal as a csr_array of bool; None if everything is observed."""
         return unknown_entries(self.n, self.diagonal, self.mask)
 
     @property
     def observed_zeros(self) -> int:
-        """How many known entries off the diagonal are zero."""
+        """Number of observed off-diagonal entries that are zero."""
         unknown = 0 if self.mask is None else _off_diagonal(self.mask)
         return self.n * (self.n - 1) - _off_diagonal(self.M) - unknown
 
     def parameters_per_pair(self, rank: int) -> float:
-        """Return the numbers in a factor of that many columns per known pair with M > 0."""
+        """Return the number of entries in a factor with ``rank`` columns per observed pair with M > 0."""
+        # Pairs are stored twice, entries of the diagonal once.
         pairs = (np.count_nonzero(stored(self.M)) + np.count_nonzero(self.M.diagonal())) / 2
         return float(self.n * rank / pairs)
 
     def positive_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return i, j and M_ij of the known pairs i < j with M_ij > 0."""
+        """Return i, j and M_ij of the observed pairs i < j with M_ij > 0."""
         return _above_diagonal(self.M)
 
     def unknown_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return i and j of the unknown pairs i < j."""
+        """Return i and j of the unobserved pairs i < j."""
         if self.mask is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         return _above_diagonal(self.mask)[:2]
 
     def block(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return M among some items as an ndarray, and where it is known."""
+        """Return the block of M for some items as an ndarray, and a boolean array of its observed entries."""
         M = as_array(self.M[items][:, items])
         known = np.ones(M.shape, bool) if self.mask is None else ~as_array(self.mask[items][:, items])
         if self.diagonal == "ignore":
@@ -240,7 +247,7 @@ class Problem:
         return M, known
 
     def fingerprint(self) -> dict[str, str | None]:
-        """Return hashes of "mask" and of "matrix", as far as it is known: equal for dense and sparse."""
+        """Return hashes of "mask" and of the observed part of "matrix", the same for dense and sparse."""
         return dict(self._fingerprints)
 
     @cached_property
@@ -248,40 +255,41 @@ class Problem:
         return {"mask": fingerprint(self.mask), "matrix": fingerprint(self.M)}
 
     def hide(self, mask_or_i: Any, j: Any | None = None) -> Problem:
-        """Return the same with more that is unknown. M is not checked again.
+        """Return a Problem with more entries hidden. M is not checked again.
 
         Parameters
         ----------
         mask_or_i : sparse or dense bool matrix of shape (n, n), DataFrame, or array-like of int
-            True where an entry is to be hidden; or the first items of pairs.
+            True at the entries to hide; or the first items of the pairs to hide.
         j : array-like of int, optional
-            The second items of the pairs, which are hidden in both directions.
+            The second items of the pairs; each pair is hidden in both directions.
 
         Returns
         -------
         problem : Problem
         """
         if mask_or_i is None:
-            raise TypeError("hide takes a boolean matrix, or the items i and j of pairs, got None.")
+            raise TypeError("hide requires a boolean matrix, or the items i and j of pairs, got None.")
         if j is None:
             further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
         else:
-            further = self._mask_of(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
+            further = self._pair_mask(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
+        # The sum of boolean sparse arrays is their union.
         mask = further if self.mask is None else further + sparse.csr_array(self.mask)
         mask = sparse.csr_array(mask, dtype=bool)
-        return self._trusted(hidden(self.M, mask), mask, self.diagonal, self.labels)
+        return self._from_checked(hidden(self.M, mask), mask, self.diagonal, self.labels)
 
-    def _mask_of(self, i: np.ndarray, j: np.ndarray) -> Any:
-        """Return pairs in both directions as a csr_array of bool."""
+    def _pair_mask(self, i: np.ndarray, j: np.ndarray) -> Any:
+        """Return a mask of the pairs, in both directions, as a csr_array of bool."""
         if i.shape != j.shape:
-            raise ValueError(f"i and j must be of one length, got shapes {i.shape} and {j.shape}.")
+            raise ValueError(f"i and j must have the same length, got shapes {i.shape} and {j.shape}.")
         rows, cols = np.concatenate([i, j], axis=None), np.concatenate([j, i], axis=None)
         return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=self.M.shape)
 
     def divided(self, d: np.ndarray) -> Problem:
-        """Return the Problem of scaled_ij / (d_i d_j), where scaled is M / 4^exponent.
+        """Return the Problem of scaled_ij / (d_i d_j), where ``scaled`` is M / 4^exponent.
 
-        For positive d it is symmetric and nonnegative because M is: it is not checked again.
+        For positive d the result is symmetric and nonnegative because M is, so it is not checked again.
 
         Parameters
         ----------
@@ -292,12 +300,12 @@ class Problem:
         -------
         problem : Problem
         """
-        return self._trusted(divided(self.scaled, d), self.mask, self.diagonal, self.labels)
+        return self._from_checked(divided(self.scaled, d), self.mask, self.diagonal, self.labels)
 
     def operator(
         self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, backend: str = "auto"
     ) -> Operator:
-        """Return ``scaled`` as an operator. It is packed once for each backend, whatever the model.
+        """Return ``scaled`` as an operator. It is packed once for each backend and shared between models.
 
         Parameters
         ----------
@@ -308,22 +316,25 @@ class Problem:
         zero_weight : float, default=1.0
             Weight in (0, 1] of the zeros of M.
         backend : str, default="auto"
-            How M is held, a name among ``symrelu.operators.BACKENDS``. "auto" keeps it as it came.
+            Representation of M, a name in ``symrelu.operators.BACKENDS``; "auto" keeps a sparse M sparse and a
+            dense M dense.
 
         Returns
         -------
         operator : Operator
-            With a count of evaluations of its own.
+            With its own count of evaluations.
         """
         backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
         if backend not in self._packed:
             self._packed[backend] = self._pack(backend)
+        # Never the packed operator itself: each caller gets its own count of evaluations.
         return self._packed[backend].with_model(signature, alpha=alpha, zero_weight=zero_weight)
 
     def _pack(self, backend: str) -> Operator:
+        # A dense M is in memory already; only a conversion can exhaust it.
         if self.is_sparse and operator_class(backend).holds_all_pairs:
             check_memory(self.M.shape, self.dtype, "M")
-        with single_threaded_blas():  # the same norm for whoever asks first
+        with single_threaded_blas():  # so that the digits of the norm do not depend on threads
             return as_operator(self.scaled, np.ones(1), mask=self.unknown, backend=backend)
 
     @cached_property
@@ -331,47 +342,8 @@ class Problem:
         return {}
 
 
-def complete(M: Any) -> Problem:
-    """Return a checked matrix all of whose entries are data, for models that know no unknown ones.
-
-    Parameters
-    ----------
-    M : matrix, graph, table, tensor or Problem
-
-    Returns
-    -------
-    problem : Problem
-    """
-    problem = Problem.of(M)
-    if problem.unknown is not None:
-        raise ValueError(
-            "M must be known everywhere for this model, got a Problem with a mask or an ignored diagonal. "
-            "Pass M.M if what is unknown shall count as zero."
-        )
-    return problem
-
-
-def read_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
-    """Return M zero where it is not masked, and its mask, both checked.
-
-    Parameters
-    ----------
-    M, mask
-        As for :meth:`Problem.of`. What a Problem does not know is not looked at, even if it is masked.
-
-    Returns
-    -------
-    M : csr_array or ndarray of shape (n, n)
-    mask : csr_array or ndarray of bool of shape (n, n)
-    """
-    if isinstance(M, Problem):
-        return hidden_part(M.M, aligned_mask(mask, M.labels), M.unknown)
-    matrix, labels = as_similarity(M)
-    return check_hidden(matrix, aligned_mask(mask, labels))
-
-
 def given_diagonal(matrix: Any) -> np.ndarray:
-    """Return the diagonal of a square matrix as it was given.
+    """Return the diagonal of a square matrix as it was passed.
 
     Parameters
     ----------
@@ -385,12 +357,12 @@ def given_diagonal(matrix: Any) -> np.ndarray:
 
 
 def _off_diagonal(matrix: Any) -> int:
-    """Return how many entries off the diagonal are not zero."""
+    """Return the number of nonzero off-diagonal entries."""
     return int(np.count_nonzero(stored(matrix)) - np.count_nonzero(matrix.diagonal()))
 
 
 def _above_diagonal(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, columns and values of the entries i < j that are not zero."""
+    """Return rows, columns and values of the nonzero entries with i < j."""
     upper = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
     i, j = (index.astype(np.int64) for index in upper.coords)
     return i, j, upper.data

@@ -42,6 +42,7 @@ def get_solver(solver: Any) -> Solver:
             raise ValueError(f"solver must be one of {known} or a solver instance, got {solver!r}.")
         instance: Solver = SOLVERS[solver]()
         return instance
+    # A class has init and step too, so it would pass the check below.
     if isinstance(solver, type):
         raise TypeError(
             f"solver must be an instance, got the class {solver.__name__}. Pass {solver.__name__}()."

@@ -51,9 +51,9 @@ class AAPB:
     """Accelerated alternating partial Bregman method (NSMD-AAPB).
 
     One step costs one evaluation, two with the safeguard; each rejected adaptive step costs one more. With
-    ``momentum=0`` it is the paper's APB, which never increases the objective for ``step_size <= 1``. The gradient
-    norm that it reports is taken at the extrapolated point with the latent matrix of the current one, because
-    its single pass yields no other.
+    ``momentum=0`` it is the paper's APB, which never increases the objective for ``step_size <= 1``. The
+    gradient norm that it reports is taken at the extrapolated point with the latent matrix of the current one,
+    because its single pass yields no other.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class State:
 
 @runtime_checkable
 class Solver(Protocol):
-    """An optimisation method. It holds hyperparameters only: the state holds what evolves, the operator the data.
+    """An optimisation method. It holds hyperparameters only: iterates are in the state, data in the operator.
 
     In addition to the methods, a solver can declare two attributes. ``State`` is the class of its states, which
     is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as ``solve_rows``.
@@ -67,12 +67,12 @@ class Solver(Protocol):
 
 def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
     """Raise a TypeError unless an operator class offers what a solver or a start requires."""
-    # A lone string is a common slip, and would be read letter by letter.
+    # requires = "solve_rows" is an easy mistake, and would be read letter by letter.
     requires = (requires,) if isinstance(requires, str) else requires or ()
     missing = sorted(name for name in requires if not kind.offers(name))
     if missing:
         raise TypeError(
-            f"{owner} needs {' and '.join(missing)} of the matrix, which {kind.__name__} does not offer. "
+            f"{owner} requires {' and '.join(missing)} of the operator, which {kind.__name__} does not offer. "
             f"{instead}"
         )
 

@@ -8,7 +8,7 @@ _MAX_NEWTON_STEPS = 60
 
 
 def positive_root(c: float, g: float) -> float:
-    """Return the root t >= 0 of t^3 - c t^2 - 6 g^2 = 0 for c, g >= 0, to rounding, at any scale.
+    """Return the root t >= 0 of t^3 - c t^2 - 6 g^2 = 0 for c, g >= 0, accurate to rounding at any scale.
 
     With t = 4^j tau the equation becomes tau^3 - a tau^2 - b = 0, a = c / 4^j, b = 6 (g / 8^j)^2.
     Choosing j from the binary exponents of c and g brings a and b to order one by exact operations, so

@@ -1,21 +1,21 @@
 """Limited-memory BFGS, preconditioned row by row.
 
-Where an entry of M is positive, or X is, the model is a least-squares problem in X; elsewhere it has no
-curvature at all. With V = U * s, the second derivative with respect to row i of U alone is about
+On entries where M or X is positive, the model is a least-squares problem in X; elsewhere it has no curvature.
+With V = U * s, the second derivative with respect to row i of U alone is about
 
     2 (sum of v_j v_j^T over the support of row i and over its zeros with X > 0)  +  alpha,
 
 and the rows differ widely: one with few positive entries has hardly any curvature. The first part is formed
-for each row; the second is taken as the same share of V^T V in all rows. A damping is added to it, a multiple
-of what the support of an average row would give. It follows the line search, as Levenberg and Marquardt do: it
-falls while full steps are accepted.
+for each row; the second is approximated by the same fraction of V^T V in all rows. A damping term is added to
+it, a multiple of what the support of an average row would contribute. It is adapted as in the
+Levenberg-Marquardt method: it decreases while full steps are accepted.
 
-All of this leaves out one part of the second derivative, -2 R. Where U has more columns than it needs, V^T V
-has eigenvalues far below those of R, and the step would be lost in noise. Their size is therefore added,
-guessed as if R were random: its largest eigenvalue is then 2 ||R|| / sqrt(n).
+This neglects one part of the second derivative, -2 R. If U has more columns than it needs, V^T V has
+eigenvalues far below those of R, and steps along them would be dominated by noise. The size of R is therefore
+added, estimated as if R were random: its largest eigenvalue is then 2 ||R|| / sqrt(n).
 
-Where M is so dense that the matrices of all rows cost more than an evaluation, one matrix, 2 V^T V, serves all
-rows: they are then alike.
+If M is so dense that forming the matrices of all rows costs more than an evaluation, one matrix, 2 V^T V,
+serves all rows: they are then similar.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from symrelu.solvers.base import Factor, Factors, State, check_count, inner, squ
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
-_LEAST_CURVATURE = 1e-8  # <s, y> below this part of |s||y| says nothing
-_NEGLIGIBLE = 1e-10  # of the curvature: keeps the systems definite
-_ROUNDING = 10  # times rank and eps: of the curvature, what rounding may take away
-_FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3
+_LEAST_CURVATURE = 1e-8  # pairs with <s, y> below this fraction of |s||y| are rounding errors
+_NEGLIGIBLE = 1e-10  # fraction of the curvature that is added to keep the systems definite
+_ROUNDING = 10  # times rank and eps: the fraction of the curvature that rounding may remove
+_FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3  # multiples of an average row's support
 _RELAX, _TIGHTEN = 0.5, 4.0
 _ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
-_SHORTEST, _LONGEST, _SHORTENED = 0.05, 0.9, 0.2  # of an interpolated step; of one that cannot be
+_SHORTEST, _LONGEST = 0.05, 0.9  # range of an interpolated step length
+_SHORTENED = 0.2  # step length if interpolation fails
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LBFGSState(State):
-    """State of :class:`LBFGS`: the gradient, and the last steps with the changes of the gradient."""
+    """State of :class:`LBFGS`: the gradient, and recent steps with the changes of the gradient along them."""
 
     gradient: Factor
     steps: Factors  # the oldest first
@@ -51,15 +52,15 @@ class LBFGSState(State):
 
 @dataclass(frozen=True)
 class LBFGS:
-    """Limited-memory BFGS with a preconditioner for each row. Never raises the objective.
+    """Limited-memory BFGS with a preconditioner for each row. It never increases the objective.
 
-    A step costs one evaluation where the full step is accepted, as it nearly always is. Else a shorter one is
-    tried, and then the minimum of a quartic that lies above the objective, which cannot fail.
+    A step costs one evaluation if the full step is accepted, as it nearly always is. Otherwise a shorter step
+    is tried, and then the minimum of a quartic upper bound of the objective, which cannot fail.
 
     Parameters
     ----------
     memory : int, default=10
-        How many past steps are kept; each costs two arrays of the size of U.
+        Number of past steps to keep; each takes two arrays of the size of U.
 
     Examples
     --------
@@ -84,10 +85,10 @@ class LBFGS:
         return _evaluate(op, U0, nothing, nothing, _FIRST_DAMPING)
 
     def step(self, op: Operator, state: LBFGSState) -> LBFGSState:
-        """Go along the direction, as far as the objective allows."""
+        """Move along the quasi-Newton direction, as far as the objective decreases."""
         D = _direction(op, state)
         slope = inner(op, state.gradient, D)
-        new = self._try(op, state, D, 1.0) if slope < 0 else None
+        new = _trial(op, state, D, 1.0) if slope < 0 else None
         damping = state.damping * _RELAX
         if new is None or not _accepted(state, new, slope):
             damping = state.damping * _TIGHTEN
@@ -96,35 +97,21 @@ class LBFGS:
                 t = cubic_minimum(fall, slope, inner(op, new.gradient, D))
                 t = t if _SHORTEST <= t <= _LONGEST else _SHORTENED
                 slope *= t
-                new = self._try(op, state, D, t)
+                new = _trial(op, state, D, t)
             if new is None or not _accepted(state, new, slope):
                 damping *= _TIGHTEN
-                new = self._fall_back(op, state, damping)
+                new = _fallback_step(op, state, damping)
         damping = min(max(damping, _LEAST_DAMPING), _LARGEST_DAMPING)
-        return self._remember(op, state, new, damping)
+        return self._with_memory(op, state, new, damping)
 
-    def _try(self, op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
-        return _evaluate(op, state.U + t * D, state.steps, state.changes, state.damping)
-
-    def _fall_back(self, op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
-        """Forget the past, and go to the minimum of the majoriser along the preconditioned gradient."""
-        steps, changes = state.steps[:0, ...], state.changes[:0, ...]
-        forgetful = replace(state, steps=steps, changes=changes, damping=damping)
-        D = _direction(op, forgetful)
-        if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding has spoilt the systems
-            D = -state.gradient
-        t = majoriser(op, state.U, state.gradient, D).first_minimum()
-        new = self._try(op, forgetful, D, t)
-        # Rounding may spoil even this, where nothing is left to gain.
-        return new if new.objective <= state.objective else forgetful
-
-    def _remember(self, op: Operator, old: LBFGSState, new: LBFGSState, damping: float) -> LBFGSState:
+    def _with_memory(self, op: Operator, old: LBFGSState, new: LBFGSState, damping: float) -> LBFGSState:
+        """Return the new state with the last step in its memory, if it has positive curvature."""
         steps, changes = new.steps, new.changes
         S, Y = new.U - old.U, new.gradient - old.gradient
         if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
-            kept = max(0, steps.shape[0] + 1 - self.memory)
-            steps = op.xp.concat([steps[kept:, ...], S[None, ...]])
-            changes = op.xp.concat([changes[kept:, ...], Y[None, ...]])
+            dropped = max(0, steps.shape[0] + 1 - self.memory)
+            steps = op.xp.concat([steps[dropped:, ...], S[None, ...]])
+            changes = op.xp.concat([changes[dropped:, ...], Y[None, ...]])
         return replace(new, steps=steps, changes=changes, damping=damping)
 
 
@@ -144,13 +131,30 @@ def _evaluate(op: Operator, U: Any, steps: Any, changes: Any, damping: float) ->
     )
 
 
+def _trial(op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
+    return _evaluate(op, state.U + t * D, state.steps, state.changes, state.damping)
+
+
+def _fallback_step(op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
+    """Clear the memory, and move to the minimum of the majoriser along the preconditioned gradient."""
+    steps, changes = state.steps[:0, ...], state.changes[:0, ...]
+    cleared = replace(state, steps=steps, changes=changes, damping=damping)
+    D = _direction(op, cleared)
+    if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding errors have spoilt the systems
+        D = -state.gradient
+    t = majoriser(op, state.U, state.gradient, D).first_minimum()
+    new = _trial(op, cleared, D, t)
+    # Close to a minimum, rounding errors can make even this step an increase.
+    return new if new.objective <= state.objective else cleared
+
+
 def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
-    """Whether the objective fell by a part of what the slope promised (False for NaN)."""
+    """Return whether the objective decreased sufficiently (Armijo's condition; False for NaN)."""
     return new.objective <= old.objective + _SUFFICIENT * slope
 
 
 def _direction(op: Operator, state: LBFGSState) -> Any:
-    """Return minus the gradient times the inverse of the approximate second derivative (two-loop recursion)."""
+    """Return the quasi-Newton direction, by the two-loop recursion."""
     pairs = [(state.steps[k, ...], state.changes[k, ...]) for k in range(state.steps.shape[0])]
     Q, weights = state.gradient, []
     for S, Y in reversed(pairs):
@@ -159,11 +163,11 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
         Q = Q - weight * Y
         weights.append((weight, curvature))
     if pairs:
-        # The first approximation is right along the last change.
+        # Scale the preconditioner to have the right curvature along the last change of the gradient.
         S, Y = pairs[-1]
         D, preconditioned_Y = precondition(op, state, Q, Y)
         along_Y = inner(op, Y, preconditioned_Y)
-        D = D * (inner(op, S, Y) / along_Y) if along_Y > 0 else D  # zero where it underflows
+        D = D * (inner(op, S, Y) / along_Y) if along_Y > 0 else D  # zero if it underflows
     else:
         (D,) = precondition(op, state, Q)
     for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
@@ -172,17 +176,17 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
 
 
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
-    """Multiply arrays of the shape of U by the inverse of an approximate second derivative."""
+    """Multiply arrays of the shape of U by the inverse of the approximate second derivative."""
     V = state.U * op.signature
     gram = V.T @ V
     rank = V.shape[1]
     entries = op.n_positive
     alike = entries * rank > _ENTRIES_WORTH * op.n**2
     share = 1.0 if alike else (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
-    size = square_norm(op, V) / rank + op.norm  # of the curvature; not zero where U is
-    left_out = 2 * math.sqrt(2 * state.latent_loss / op.n)
+    size = square_norm(op, V) / rank + op.norm  # of the curvature; positive even if U is zero
+    neglected = 2 * math.sqrt(2 * state.latent_loss / op.n)  # the estimate of R, see the module docstring
     rounding = _ROUNDING * rank * op.eps * (1 + share) * size
-    small = max(op.alpha / 2 + left_out + _NEGLIGIBLE * size, rounding)
+    small = max(op.alpha / 2 + neglected + _NEGLIGIBLE * size, rounding)
     ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype, device=V.device)
     if alike:
         half = op.xp.linalg.solve(ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2

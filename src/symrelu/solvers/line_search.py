@@ -1,4 +1,4 @@
-"""How far to go along a direction D from U: what the methods that search share."""
+"""Step lengths along a direction D from U."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from symrelu.operators.base import Operator
 from symrelu.solvers.base import inner, square_norm
 
-_BISECTIONS = 60
+_BISECTIONS = 60  # more than the 53 bits of a double
 
 
 class Quartic(NamedTuple):
@@ -24,7 +24,7 @@ class Quartic(NamedTuple):
         return self.linear + t * (2 * self.square + t * (3 * self.cube + t * 4 * self.fourth))
 
     def first_minimum(self) -> float:
-        """Return the first t > 0 at which f stops falling, by bisection; inf if it falls for ever."""
+        """Return the first t > 0 at which f stops decreasing, by bisection; inf if it never does."""
         low, high = 0.0, 1.0
         while self.slope(high) < 0:
             low, high = high, 2 * high
@@ -35,14 +35,14 @@ class Quartic(NamedTuple):
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.slope(middle) < 0 else (low, middle)
-        return low or high
+        return low or high  # never 0: the step must move
 
 
 def majoriser(op: Operator, U: Any, gradient: Any, D: Any) -> Quartic:
-    """Return F(W, U + t D) + alpha/2 ||U + t D||^2 less its value at t = 0, for the W that belongs to U.
+    """Return F(W, U + t D) + alpha/2 ||U + t D||^2 minus its value at t = 0, for the W that is optimal for U.
 
-    It lies above the objective (less its value at U) and touches it at t = 0, since that W is not the best one
-    at other points. So its minimum lowers the objective without a trial. It costs one evaluation, R(U) D.
+    It is an upper bound of the objective (minus its value at U), with equality at t = 0, since W is not optimal
+    at other points. So its minimum decreases the objective without a trial. It costs one evaluation, R(U) D.
 
     With A = (U*s) D^T + (D*s) U^T and B = (D*s) D^T, W - X(t) is R - t A - t^2 B.
     """
@@ -62,7 +62,8 @@ def majoriser(op: Operator, U: Any, gradient: Any, D: Any) -> Quartic:
 
 
 def cubic_minimum(fall: float, slope: float, slope_at_one: float) -> float:
-    """Return where the cubic with f(0) = 0, f(1) = -fall and these slopes at 0 and 1 is lowest; else NaN."""
+    """Return the minimiser of the cubic with f(0) = 0, f(1) = -fall and the given slopes; NaN without one."""
+    # The usual formula of cubic interpolation (Nocedal and Wright, Numerical Optimization, section 3.5).
     d = slope + slope_at_one + 3 * fall
     under_root = d * d - slope * slope_at_one
     if not (math.isfinite(under_root) and under_root >= 0):

@@ -1,12 +1,12 @@
-"""PALM and iPALM: proximal alternating linearised minimisation, where the paper starts from.
+"""PALM and iPALM: proximal alternating linearised minimisation, the methods that the paper builds on.
 
-W is minimised exactly and U moved by a proximal gradient step,
+W is minimised exactly, and U is updated by a proximal gradient step,
 
     Y      = U + b (U - U_previous),                b = momentum (k - 1) / (k + 2)
     U_next = (L Y - grad_Y F(W, Y)) / (L + alpha).
 
-F(W, .) has degree four, so that its gradient has no Lipschitz constant: L is found by backtracking on the
-inequality that the proof needs.
+F(W, .) is a polynomial of degree four, so its gradient has no global Lipschitz constant: L is found by
+backtracking on the inequality that the convergence proof requires.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from symrelu.solvers.alternating import AlternatingState
 from symrelu.solvers.base import check_range, inner, square_norm
 from symrelu.solvers.momentum import extrapolate, extrapolation_weight
 
-# L falls a little after each success, and is doubled when it was too small.
+# L decreases slightly after each accepted step, and is doubled when a step is rejected.
 _RELAX = 0.9
 _TIGHTEN = 2.0
-# Where nothing is left to gain the inequality is lost in rounding, and L would grow for ever: it gets a slack,
-# and a step that is lost in the digits of U is the last one. Both in units of the precision of the factors.
+# Close to a minimum, rounding errors dominate the inequality, and L would grow forever. So the inequality has a
+# slack, and backtracking ends when a step no longer changes U. Both are multiples of the machine precision.
 _ROUNDING = 64.0
 _LOST = 4.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PALMState(AlternatingState):
-    """State of :class:`PALM` before step ``iteration``."""
+    """State of :class:`PALM`: the estimate of L for the next step."""
 
     curvature: float  # L
 
@@ -40,12 +40,12 @@ class PALMState(AlternatingState):
 class PALM:
     """Proximal alternating linearised minimisation; with momentum, its inertial form iPALM.
 
-    Without momentum the objective never rises.
+    Without momentum the objective never increases.
 
     Parameters
     ----------
     momentum : float, default=0.0
-        In [0, 1]: the extrapolation is ``momentum * (k - 1) / (k + 2)``.
+        In [0, 1]: step k extrapolates with the weight ``momentum * (k - 1) / (k + 2)``.
 
     References
     ----------
@@ -69,24 +69,24 @@ class PALM:
         check_range(self, "momentum", 0, 1)
 
     def init(self, op: Operator, U0: Any) -> PALMState:
-        """Evaluate at U0, which is also its own predecessor."""
+        """Evaluate at U0, which also serves as the previous factor."""
         state = self._evaluate(op, U0, U0, k=0, L=1.0)
-        # A bound of the second derivative of F(W, .) near U0.
+        # An upper bound of the second derivative of F(W, .) near U0.
         return replace(state, curvature=6 * square_norm(op, U0) + 2 * state.latent_norm)
 
     def step(self, op: Operator, state: PALMState) -> PALMState:
-        """Make one proximal step and evaluate once; a step that was too long is made again."""
+        """Make one proximal step and evaluate once; repeat a step that was too long."""
         L = state.curvature
         while True:
             U = (L * state.extrapolated - state.partial_gradient) / (L + op.alpha)
             new = self._evaluate(op, U, state.U, state.iteration + 1, L * _RELAX)
-            if _descends(op, state, new, L):
+            if _decreases(op, state, new, L):
                 return new
             change = math.sqrt(square_norm(op, U - state.extrapolated) / square_norm(op, state.extrapolated))
             if change <= _LOST * op.eps:
                 return new if new.objective <= state.objective else state
             L *= _TIGHTEN
-            if not math.isfinite(L):  # something overflows at any step, and the loop will say so
+            if not math.isfinite(L):  # every step overflows; the loop reports it
                 return new
 
     def _evaluate(self, op: Operator, U: Any, previous: Any, k: int, L: float) -> PALMState:
@@ -96,8 +96,8 @@ class PALM:
         return PALMState.at(op, U, Y, passed, passed.product, iteration=k, curvature=L, gradient_at_U=b == 0)
 
 
-def _descends(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
-    """Whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + L/2 ||U+ - Y||^2, up to rounding."""
+def _decreases(op: Operator, old: PALMState, new: PALMState, L: float) -> bool:
+    """Return whether latent_loss(U+) <= F(W, Y) + <grad F(W, Y), U+ - Y> + L/2 ||U+ - Y||^2, up to rounding."""
     change = new.U - old.extrapolated
     model = old.latent_loss + old.rise + inner(op, old.partial_gradient, change)
     slack = _ROUNDING * op.eps * (old.latent_loss + abs(old.rise))

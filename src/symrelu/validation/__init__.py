@@ -1,8 +1,15 @@
-"""The only judge of what users pass in. Every message says what was required, what came, what to do.
+"""Validation of user input. Every message says what was required, what was passed, and what to do.
 
-``parameters`` judges single values, ``formats`` what kind of object a matrix is, ``matrices`` its values and
-its symmetry, ``factors`` a factor; ``entries`` takes out what is unknown, ``scale`` brings the rest to order
-one. Others import from here: which part judges what is nobody else's business.
+============ ================================================================================
+parameters   single values: numbers, choices, indices of items, random states, callbacks
+formats      the type and format of an object that should be a matrix
+entries      removal of unobserved entries
+matrices     the values and the symmetry of matrices and masks
+factors      factors and starting points
+scale        rescaling to entries of order one
+============ ================================================================================
+
+Other packages import from here, not from these modules.
 """
 
 from __future__ import annotations

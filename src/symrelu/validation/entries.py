@@ -1,7 +1,7 @@
-"""Takes entries out of a matrix whose format is known, and judges whether anything is left to fit.
+"""Remove entries from a matrix of known format, and check that something is left to fit.
 
-It is apart because unknown entries go before values and symmetry are judged, and because hidden pairs and
-rescaling need the same of matrices that are judged already.
+This is a separate module because unobserved entries are removed before values and symmetry are checked, and
+because held-out pairs and rescaling need the same operations on matrices that have been checked already.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ NOTHING_TO_FIT = "{} must have a positive entry, but all are zero: there is noth
 
 
 class NothingObserved(ValueError):
-    """All positive entries are unknown."""
+    """All positive entries are unobserved."""
 
 
 def stored(M: Any) -> Any:
-    """Return the entries that a matrix holds: those of a sparse one, and a dense one as it is."""
+    """Return the stored entries of a sparse matrix, or a dense matrix itself."""
     return M.data if sparse.issparse(M) else M
 
 
@@ -32,24 +32,24 @@ def as_array(M: Any) -> Any:
 
 
 def any_nonzero(M: Any) -> bool:
-    """Return whether a matrix has an entry other than zero; NaN is one."""
+    """Return whether a matrix has a nonzero entry; NaN counts as nonzero."""
     return bool(stored(M).any())
 
 
 def without(M: Any, mask: Any | None, *, without_diagonal: bool = False) -> Any:
-    """Return M with zeros where the mask is true, and on the diagonal if that is asked; M if it has them."""
+    """Return M with zeros where the mask is true, and optionally on the diagonal; M if nothing changes."""
     if sparse.issparse(M):
-        rows, cols = _places(M)
+        rows, cols = _coordinates(M)
         unknown = rows == cols if without_diagonal else np.zeros(len(rows), bool)
         if mask is not None:
-            unknown |= _entries(mask, rows, cols)
-        return _kept(M, rows, ~unknown) if unknown.any() else M
-    places = None if mask is None else _true_places(mask)
-    if not (places is not None and M[places].any()) and not (without_diagonal and M.diagonal().any()):
+            unknown |= _mask_at(mask, rows, cols)
+        return _keep(M, rows, ~unknown) if unknown.any() else M
+    masked = None if mask is None else _true_index(mask)
+    if not (masked is not None and M[masked].any()) and not (without_diagonal and M.diagonal().any()):
         return M
     M = M.copy()
-    if places is not None:
-        M[places] = 0
+    if masked is not None:
+        M[masked] = 0
     if without_diagonal:
         np.fill_diagonal(M, 0)
     return M
@@ -58,16 +58,16 @@ def without(M: Any, mask: Any | None, *, without_diagonal: bool = False) -> Any:
 def within(M: Any, mask: Any) -> Any:
     """Return M with zeros where the mask is false."""
     if sparse.issparse(M):
-        rows, cols = _places(M)
-        return _kept(M, rows, _entries(mask, rows, cols))
-    places = _true_places(mask)
-    masked = np.zeros_like(M)
-    masked[places] = M[places]
-    return masked
+        rows, cols = _coordinates(M)
+        return _keep(M, rows, _mask_at(mask, rows, cols))
+    inside = _true_index(mask)
+    result = np.zeros_like(M)
+    result[inside] = M[inside]
+    return result
 
 
 def hidden(M: Any, mask: Any) -> Any:
-    """Return a checked M with zeros where a checked mask is true, or raise if nothing is left."""
+    """Return a checked M with zeros where a checked mask is true, or raise if no positive entry is left."""
     observed = without(M, mask)
     if not any_nonzero(observed):
         raise NothingObserved(NOTHING_OBSERVED.format("M"))
@@ -75,15 +75,15 @@ def hidden(M: Any, mask: Any) -> Any:
 
 
 def divided(M: Any, d: np.ndarray) -> Any:
-    """Return M_ij / (d_i d_j) for a checked M and positive d: it has the properties of M, and needs no check.
+    """Return M_ij / (d_i d_j) for a checked M and positive d, which needs no further check.
 
-    It is symmetric to the last bit, since a product of two numbers does not depend on their order.
+    It is exactly symmetric, because floating-point multiplication is commutative.
     """
     if sparse.issparse(M):
-        rows, cols = _places(M)
+        rows, cols = _coordinates(M)
         values = M.data / (d[rows] * d[cols])
         quotient = sparse.csr_array((values.astype(M.dtype), M.indices, M.indptr), shape=M.shape)
-        quotient = without_stored_zeros(quotient)  # of what left the range
+        quotient = without_stored_zeros(quotient)  # entries that underflowed
     else:
         quotient = (M / np.multiply.outer(d, d)).astype(M.dtype, copy=False)
     if not any_nonzero(quotient):
@@ -91,23 +91,27 @@ def divided(M: Any, d: np.ndarray) -> Any:
     return quotient
 
 
-def _places(M: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and columns of the stored entries of a csr_array."""
+def _coordinates(M: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row and column indices of the stored entries of a csr_array."""
     return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices
 
 
-def _kept(M: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
-    """Return a csr_array with some of its stored entries, whose rows are given, forgotten."""
+def _keep(M: Any, rows: np.ndarray, kept: np.ndarray) -> Any:
+    """Return a csr_array with only some of its stored entries; ``rows`` are the row indices of all of them."""
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=M.shape[0]))])
     return sparse.csr_array((M.data[kept], M.indices[kept], indptr), shape=M.shape)
 
 
-def _entries(mask: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-    if not len(rows):  # for which scipy has another kind of answer
+def _mask_at(mask: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+    """Return the mask at some entries."""
+    if not len(rows):  # scipy returns another type for an empty index
         return np.zeros(0, bool)
-    cols = np.array(cols)  # a view of bytes, as of a pickle, has flags that scipy fails to write
+    cols = np.array(
+        cols
+    )  # a copy: scipy fails to set flags on arrays over read-only bytes, as unpickled ones are
     return np.asarray(mask[rows, cols], dtype=bool).ravel()
 
 
-def _true_places(mask: Any) -> Any:
+def _true_index(mask: Any) -> Any:
+    """Return what selects the true entries of a mask in a dense matrix."""
     return mask.nonzero() if sparse.issparse(mask) else mask

@@ -1,6 +1,6 @@
-"""Judges factors: U as an array, and whether a fit can start from it.
+"""Check factors: that U is an array, and that a fit can start from it.
 
-It is apart because a factor is small and dense and may have any sign: nothing asked of a matrix is asked of it.
+This is a separate module because a factor is small, dense and of any sign: it shares no check with matrices.
 """
 
 from __future__ import annotations
@@ -12,25 +12,27 @@ import numpy as np
 
 
 def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: float = 0.0) -> np.ndarray:
-    """Return a starting factor given as an array, for a matrix with that largest entry."""
+    """Return a starting factor as an array, checked against the largest entry of the matrix."""
     U0 = check_factor(init, dtype, "init")
     if U0.shape != (n, rank):
         raise ValueError(f"init must have shape (n, rank) = {(n, rank)}, got {U0.shape}.")
     if not np.isfinite(U0).all():
         raise ValueError("init must be finite, got NaN or infinity in the starting factor.")
     if not U0.any():
-        raise ValueError("init must not be zero everywhere: U = 0 is a stationary point, no step leaves it.")
-    size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
-    if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # sums of squares do not tell X from zero
         raise ValueError(
-            f"init must not vanish next to M: its largest entry is {size:.2g}, and the root of that of M is "
-            f"{of_M:.2g}. Scale it up, or use init='random', which has the right size."
+            "init must have a nonzero entry, got all zeros: no step leaves the stationary point U = 0."
+        )
+    size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
+    if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # in sums of squares, X would be lost to rounding
+        raise ValueError(
+            f"init must not be negligible next to M: its largest entry is {size:.2g}, the square root of that "
+            f"of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
         )
     return U0
 
 
 def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
-    """Return a factor as an array of its own in ``dtype``."""
+    """Return a factor as a new array in ``dtype``."""
     try:
         array = np.asarray(U)
     except ValueError as error:
@@ -40,4 +42,5 @@ def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
         raise TypeError(
             f"{name} must be an array of real numbers, got {type(U).__name__} of {array.dtype}.{instead}"
         )
+    # Always a copy, because the caller may change its own array later.
     return np.array(array, dtype=dtype, order="C")

@@ -1,7 +1,7 @@
-"""Judges matrices: M, its mask, and the rows of new items.
+"""Check matrices: M, its mask, and the rows of new items.
 
-The order is the same for all: the format, the mask, unknown entries out, then values and symmetry. It is apart
-because here the other parts come together.
+The order is always the same: check the format, check the mask, remove unobserved entries, then check values and
+symmetry.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from symrelu.validation.entries import (
 from symrelu.validation.formats import check_square, to_boolean, to_floats, without_stored_zeros
 from symrelu.validation.parameters import check_choice
 
-# Asymmetry up to this fraction of the largest entry is rounding (kernels and normalisations leave it).
+# Asymmetry up to this fraction of the largest entry is taken as rounding errors of a kernel or a normalisation.
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 
 def check_similarity(M: Any, name: str = "M") -> Any:
     """Return M as a canonical csr_array or a C-contiguous ndarray, in float32 or float64.
 
-    Integers and booleans become float64. Asymmetry at the level of rounding is averaged away. Nothing
-    that was passed in is changed; a dense array that is fine already is returned as it is.
+    Integers and booleans become float64. Asymmetry at the level of rounding errors is averaged out. The input
+    is never modified; a dense array that needs no change is returned without a copy.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
         Nonnegative, symmetric, finite, with at least one positive entry.
     name : str, default="M"
-        What the messages call it.
+        Name of M in messages.
 
     Returns
     -------
@@ -50,21 +50,21 @@ def check_similarity(M: Any, name: str = "M") -> Any:
 def check_observed(
     M: Any, mask: Any | None = None, diagonal: str = "fit", *, name: str = "M"
 ) -> tuple[Any, Any | None]:
-    """Return M as :func:`check_similarity` does, zero where it is unknown, and its checked mask.
+    """Return M as :func:`check_similarity` does, with zeros at the unobserved entries, and its checked mask.
 
-    Unknown entries are taken out before anything looks at M: they may hold any value, NaN and infinity too,
-    and no result depends on it.
+    Unobserved entries are removed before any other check: they may hold any value, including NaN and infinity,
+    and no result depends on them.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n)
-        Over the observed entries nonnegative, symmetric, finite, with at least one positive entry.
+        Its observed entries must be nonnegative, symmetric and finite, and at least one of them positive.
     mask : sparse or dense bool matrix of shape (n, n), optional
-        True where the entry is unknown.
+        True where the entry is unobserved.
     diagonal : {"fit", "ignore"}, default="fit"
-        "ignore" makes the diagonal unknown.
+        "ignore" treats the diagonal as unobserved.
     name : str, default="M"
-        What the messages call M.
+        Name of M in messages.
 
     Returns
     -------
@@ -74,6 +74,7 @@ def check_observed(
     check_choice("diagonal", diagonal, ("fit", "ignore"))
     M = to_floats(M, name, check_square)
     mask = check_mask(mask, M.shape[0])
+    # Before any other check, since unobserved entries may hold anything.
     observed = without(M, mask, without_diagonal=diagonal == "ignore")
     _check_values(observed, name)
     observed = _check_symmetric(observed, name)
@@ -85,9 +86,9 @@ def check_observed(
 
 
 def check_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
-    """Return M as :func:`check_similarity` does, zero where it is not masked, and the checked mask.
+    """Return M as :func:`check_similarity` does, with zeros outside the mask, and the checked mask.
 
-    It is the opposite of :func:`check_observed`, for what judges a fit by the entries that were hidden from it.
+    This is the complement of :func:`check_observed`, for scoring a fit on its held-out entries.
     """
     M = to_floats(M, "M", check_square)
     M, mask = hidden_part(M, mask)
@@ -96,15 +97,15 @@ def check_hidden(M: Any, mask: Any) -> tuple[Any, Any]:
 
 
 def hidden_part(M: Any, mask: Any, unknown: Any | None = None) -> tuple[Any, Any]:
-    """Return a checked M with zeros where it is not masked, and the checked mask.
+    """Return a checked M with zeros outside the mask, and the checked mask.
 
     Parameters
     ----------
     M : csr_array or ndarray of shape (n, n)
     mask : sparse or dense bool matrix of shape (n, n)
-        True where the entry was hidden.
+        True at the held-out entries.
     unknown : csr_array of bool of shape (n, n), optional
-        Entries that M does not have either. They are taken out of the mask.
+        Entries that M itself does not have. They are removed from the mask.
 
     Returns
     -------
@@ -112,34 +113,34 @@ def hidden_part(M: Any, mask: Any, unknown: Any | None = None) -> tuple[Any, Any
     mask : csr_array or ndarray of bool of shape (n, n)
     """
     if mask is None:
-        raise TypeError("mask must be a boolean matrix, got None: without hidden entries there is no error.")
+        raise TypeError("mask must be a boolean matrix, got None: the error is taken over the masked entries.")
     mask = check_mask(mask, M.shape[0])
     if unknown is not None:
         mask = without(sparse.csr_array(mask), unknown)
     if not any_nonzero(mask):
-        known = " of those that M knows" if unknown is not None else ""
-        raise ValueError(f"mask must hide at least one entry{known}, got none.")
+        observed = "observed " if unknown is not None else ""
+        raise ValueError(f"mask must hide at least one {observed}entry, got none.")
     return within(M, mask), mask
 
 
 def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> tuple[Any, Any | None]:
-    """Return the similarities of new items to n fitted ones, zero where they are unknown, and their mask.
+    """Return the similarities of new items to n fitted ones, with zeros where unobserved, and their mask.
 
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n_new, n)
-        Nonnegative and finite where it is known.
+        Its observed entries must be nonnegative and finite.
     n : int
         Number of fitted items.
     mask : sparse or dense bool matrix of shape (n_new, n), optional
-        True where a similarity is unknown.
+        True where a similarity is unobserved.
     name : str, default="M_new"
-        What the messages call M.
+        Name of M in messages.
 
     Returns
     -------
     M : csr_array or ndarray of shape (n_new, n)
-        Of floats; a csr_array is canonical.
+        In float32 or float64; a csr_array is canonical.
     mask : csr_array or ndarray of bool of shape (n_new, n), or None
     """
 
@@ -161,7 +162,7 @@ def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> 
 
 
 def check_mask(mask: Any | None, n: int) -> Any | None:
-    """Return the mask of unknown entries as a csr_array or ndarray of bool, or None."""
+    """Return the mask of unobserved entries as a csr_array or ndarray of bool, or None."""
     if mask is None:
         return None
     mask = to_boolean(mask)
@@ -171,21 +172,22 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     if one_sided.nnz:
         i, j = (int(index[0]) for index in one_sided.coords)
         raise ValueError(
-            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is unknown. "
+            f"mask must be symmetric, but only one of ({i}, {j}) and ({j}, {i}) is masked. "
             "Pass mask | mask.T (or mask + mask.T if sparse)."
         )
     return mask
 
 
 def _check_values(M: Any, name: str) -> None:
-    put = "Put a number there, or mark it as unknown with mask=."
-    choose = "Negative values in data such as correlations: pass {0}, whichever is meant."
+    # NaN is tested first, because a NaN may have its sign bit set.
+    put = "Replace it by a number, or mark it as unobserved with mask=."
+    choose = "Negative values in data such as correlations: pass {0}, whichever is intended."
     for bad, requirement, advice, sparse_advice in (
         (
             np.isnan,
             "must not contain NaN",
-            "Mark what is unknown: mask=numpy.isnan({0}).",
-            "Mark what is unknown by a sparse mask= that is True there.",
+            "Mark unobserved entries: mask=numpy.isnan({0}).",
+            "Mark unobserved entries by a sparse mask= that is True there.",
         ),
         (np.isinf, "must be finite, without infinity", put, put),
         (
@@ -195,22 +197,23 @@ def _check_values(M: Any, name: str) -> None:
             choose.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
         ),
     ):
-        place = _first(M, bad)
-        if place is not None:
-            i, j, value = place
+        found = _find_entry(M, bad)
+        if found is not None:
+            i, j, value = found
             if sparse.issparse(M):
                 advice = sparse_advice
             raise ValueError(f"{name} {requirement}: entry ({i}, {j}) is {value:g}. {advice.format(name)}")
 
 
-def _first(M: Any, bad: Any) -> tuple[int, int, float] | None:
-    """Return row, column and value of an entry for which ``bad`` holds and which is not -0.0."""
+def _find_entry(M: Any, bad: Any) -> tuple[int, int, float] | None:
+    """Return row, column and value of the first entry for which ``bad`` holds; -0.0 counts as zero."""
     if sparse.issparse(M):
         hits = np.flatnonzero(bad(M.data) & (M.data != 0))
         if hits.size == 0:
             return None
         row = int(np.searchsorted(M.indptr, hits[0], side="right")) - 1
         return row, int(M.indices[hits[0]]), float(M.data[hits[0]])
+    # In blocks of rows, so that no boolean n x n array is formed.
     for start in range(0, len(M), TILE):
         rows = M[start : start + TILE]
         places = np.argwhere(bad(rows) & (rows != 0))
@@ -227,16 +230,16 @@ def _check_symmetric(M: Any, name: str) -> Any:
     if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
         raise ValueError(
             f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
-            f"Pass ({name} + {name}.T) / 2 if that is meant; if these are samples x features, a graph of them: "
+            f"Pass ({name} + {name}.T) / 2 if that is intended; for samples x features, pass a graph of them: "
             f"symrelu.graphs.self_tuning_graph({name})."
         )
-    half = M.dtype.type(0.5)
+    half = M.dtype.type(0.5)  # halved before adding, since a sum of two large entries may overflow
     average = half * M + half * M.T
     return without_stored_zeros(sparse.csr_array(average)) if sparse.issparse(M) else average
 
 
 def _asymmetry(M: Any) -> tuple[float, int, int, float]:
-    """Return the largest |M - M.T|, where it is, and the largest entry."""
+    """Return the largest |M - M.T|, its row and column, and the largest entry of M."""
     if sparse.issparse(M):
         difference = abs(M - M.T).tocoo()
         if difference.nnz == 0:
@@ -244,6 +247,7 @@ def _asymmetry(M: Any) -> tuple[float, int, int, float]:
         k = int(difference.data.argmax())
         rows, cols = difference.coords
         return float(difference.data[k]), int(rows[k]), int(cols[k]), float(M.data.max(initial=0))
+    # By pairs of tiles, because M - M.T would take another n x n array.
     worst, place, largest = 0.0, (0, 0), 0.0
     for i in range(0, len(M), TILE):
         largest = max(largest, float(M[i : i + TILE].max()))

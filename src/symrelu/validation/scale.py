@@ -1,6 +1,6 @@
-"""Judges the size of the entries, and brings a matrix to order one by an exact power of 4.
+"""Rescale a matrix to entries of order one, by an exact power of 4.
 
-It is apart because the numbers decide alone: no message and no error comes from here.
+A power of 4, because the factor then scales by the exact power of 2 that is its square root.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from scipy import sparse
 
 from symrelu.validation.entries import stored
 
-# Matrices whose largest entry lies outside [4^-8, 4^9) are brought to order one before a fit.
+# Matrices with a largest entry outside [4^-8, 4^9) are rescaled before a fit.
 _SAFE_EXPONENT = 8
 
 
 def scale_exponent(M: Any) -> int:
-    """Return k such that M / 4^k has entries of order one; 0 where M is fine as it is."""
+    """Return k such that M / 4^k has entries of order one; 0 if M needs no rescaling."""
     return exponent_of(float(stored(M).max(initial=0)))
 
 
 def exponent_of(largest: float) -> int:
-    """Return the same for a matrix with that largest entry."""
+    """Return :func:`scale_exponent` of a matrix with a given largest entry."""
     k = math.floor((math.frexp(largest)[1] - 1) / 2)
     return k if abs(k) > _SAFE_EXPONENT else 0
 
 
 def scaled(M: Any, k: int) -> Any:
-    """Return M / 4^k, exactly; entries that would vanish keep the smallest positive value."""
+    """Return M / 4^k, exactly; entries that would underflow become the smallest positive number."""
     if k == 0:
         return M
     if sparse.issparse(M):
@@ -40,5 +40,6 @@ def scaled(M: Any, k: int) -> Any:
 def _scaled_values(values: np.ndarray, k: int) -> np.ndarray:
     result = np.ldexp(values, -2 * k)
     vanished = (result == 0) & (values > 0)
+    # A zero would change the support of M, and with it the problem.
     result[vanished] = np.finfo(values.dtype).smallest_subnormal
     return result

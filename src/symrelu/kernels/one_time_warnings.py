@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 
-_told: dict[str, object] = {}
+_already_warned: dict[str, object] = {}
 
 
 def warn_once(kind: str, message: str) -> None:
@@ -14,8 +14,8 @@ def warn_once(kind: str, message: str) -> None:
     If filters turn warnings into errors, the message goes to the logger ``symrelu`` instead: the result is
     correct, and may have taken hours.
     """
-    mine = object()
-    if _told.setdefault(kind, mine) is mine:  # atomic, so that only one of two threads warns
+    token = object()
+    if _already_warned.setdefault(kind, token) is token:  # atomic, so that only one of two threads warns
         try:
             warnings.warn(message, RuntimeWarning, stacklevel=3)
         except RuntimeWarning:

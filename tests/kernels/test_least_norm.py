@@ -1,0 +1,126 @@
+"""Axes with orthonormal products, and the shortest minimum, against scipy."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.linalg import null_space
+from scipy.optimize import minimize
+
+from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
+
+SEEDS = st.integers(0, 2**32 - 1)
+SHAPES = st.tuples(st.integers(3, 12), st.integers(1, 5))
+
+
+def random_columns(rng, n, rank, dependent):
+    """Columns of very different sizes, the last ``dependent`` ones sums of the others."""
+    V = rng.standard_normal((n, rank))
+    for k in range(rank - dependent, rank):
+        V[:, k] = V[:, : rank - dependent] @ rng.standard_normal(rank - dependent)
+    return V * 10.0 ** rng.integers(-3, 4, rank)
+
+
+@given(seed=SEEDS, shape=SHAPES, penalised=st.booleans())
+def test_products_of_the_axes_are_orthonormal(seed, shape, penalised):
+    rng = np.random.default_rng(seed)
+    n, rank = shape
+    assume(n >= rank)
+    V = random_columns(rng, n, rank, 0)
+    penalty = rng.random(rank) if penalised else np.zeros(rank)
+    P, products, gram = orthonormal_axes(V, penalty, np.ones(rank))
+    assert P.shape == (rank, rank)
+    assert_allclose(products, V @ P, atol=1e-8)
+    assert_allclose(gram, products.T @ products, atol=1e-8)
+    whole = np.vstack([products, penalty[:, None] * P])
+    assert_allclose(whole.T @ whole, np.eye(rank), atol=0.1)
+    assert np.linalg.matrix_rank(P / np.linalg.norm(P, axis=0), tol=1e-12) == rank
+
+
+@given(seed=SEEDS, n=st.integers(6, 12), rank=st.integers(2, 5), dependent=st.integers(1, 4))
+def test_dependent_columns_leave_fewer_axes_and_the_shortest_coordinates(seed, n, rank, dependent):
+    assume(dependent < rank)
+    rng = np.random.default_rng(seed)
+    V = rng.standard_normal((n, rank - dependent)) @ rng.standard_normal((rank - dependent, rank))
+    assume(np.linalg.cond(V.T @ V + null_space(V) @ null_space(V).T) < 1e4)
+    stretch = 10.0 ** rng.uniform(-1, 1, rank)
+    P, products, _ = orthonormal_axes(V, np.zeros(rank), stretch)
+    assert P.shape == (rank, rank - dependent)
+    assert_allclose(products, V @ P, atol=1e-8)
+    # |stretch u| is least where stretch u is orthogonal to stretch times every direction without products.
+    lengths = stretch[:, None] * P
+    assert_allclose(lengths.T @ (stretch[:, None] * null_space(V)), 0, atol=1e-7 * np.linalg.norm(lengths))
+
+
+def random_minimum(rng, n, axes, unknown):
+    """A point c that is taken for a minimum, its products, and similarities that agree with it."""
+    B, c = rng.standard_normal((n, axes)), rng.standard_normal(axes)
+    x = B @ c
+    coded = np.where(x > 0, rng.integers(0, 2, n) * np.abs(x), 0.0)
+    coded[rng.random(n) < unknown] = -1.0
+    return B, c, x, coded
+
+
+def held_and_walls(x, coded):
+    """The items whose products must stay, and those whose products must not rise above zero."""
+    held = (coded > 0) | ((coded == 0) & (x > 0))
+    return held, (coded == 0) & ~held
+
+
+def shortest_by_scipy(c, x, coded, B, lengths):
+    held, wall = held_and_walls(x, coded)
+    basis = null_space(B[held]) if held.any() else np.eye(len(c))
+    below = {
+        "type": "ineq",
+        "fun": lambda y: -B[wall] @ (c + basis @ y),
+        "jac": lambda y: -B[wall] @ basis,
+    }
+    result = minimize(
+        lambda y: np.sum((lengths @ (c + basis @ y)) ** 2) / 2,
+        np.zeros(basis.shape[1]),
+        jac=lambda y: (lengths @ basis).T @ lengths @ (c + basis @ y),
+        constraints=[below] if wall.any() else [],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return c + basis @ result.x
+
+
+@given(seed=SEEDS, n=st.integers(1, 8), axes=st.integers(2, 5), unknown=st.sampled_from([0.0, 0.4]))
+def test_the_shortest_minimum_is_that_of_a_quadratic_program(seed, n, axes, unknown):
+    rng = np.random.default_rng(seed)
+    B, c, x, coded = random_minimum(rng, n, axes, unknown)
+    lengths = np.eye(axes) + 0.3 * rng.standard_normal((axes, axes))
+    assume(np.linalg.cond(lengths) < 100)
+    shortest = shortest_minimum(c, x, coded, np.zeros(n, bool), B, lengths)
+    held, wall = held_and_walls(x, coded)
+    assert_allclose(B[held] @ shortest, x[held], atol=1e-9)
+    assert (B[wall] @ shortest <= 1e-9).all()
+    if held.sum() >= axes:  # in general position: nothing is free to move
+        assert_allclose(shortest, c, atol=1e-9)
+    else:
+        expected = np.linalg.norm(lengths @ shortest_by_scipy(c, x, coded, B, lengths))
+        assert_allclose(np.linalg.norm(lengths @ shortest), expected, atol=1e-5 * np.linalg.norm(lengths @ c))
+
+
+def test_without_similarities_the_shortest_is_zero():
+    B = np.random.default_rng(0).standard_normal((6, 3))
+    c = np.linalg.lstsq(B, -np.ones(6))[0]
+    x = np.minimum(B @ c, 0)
+    shortest = shortest_minimum(c, x, np.zeros(6), np.zeros(6, bool), B, np.eye(3))
+    assert_allclose(shortest, np.zeros(3), atol=1e-11)
+
+
+def test_nothing_moves_where_the_items_determine_everything():
+    B, c = np.random.default_rng(0).standard_normal((6, 3)), np.ones(3)
+    x = B @ c
+    assert shortest_minimum(c, x, np.abs(x) + 1, np.zeros(6, bool), B, np.eye(3)) is c
+
+
+@pytest.mark.parametrize(("touched", "expected"), [(False, [0.5, 0.0]), (True, [0.0, 0.0])])
+def test_a_zero_that_rounding_made_positive_does_not_hold(touched, expected):
+    """The product of an active zero stays; one that is above zero by rounding alone may fall."""
+    B, c = np.array([[1.0, 0.0]]), np.array([0.5, 1.0])
+    shortest = shortest_minimum(c, B @ c, np.zeros(1), np.array([touched]), B, np.eye(2))
+    assert_allclose(shortest, expected, atol=1e-11)

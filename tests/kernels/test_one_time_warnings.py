@@ -1,0 +1,54 @@
+"""Trouble is reported once in a process, and never ends a fit."""
+
+import logging
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from symrelu.kernels import one_time_warnings
+from symrelu.kernels.one_time_warnings import warn_once
+
+
+@pytest.fixture(autouse=True)
+def _nothing_told(monkeypatch):
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
+
+
+def shown(report):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report()
+    return [(warning.category, str(warning.message)) for warning in caught]
+
+
+def test_one_warning_of_each_kind():
+    def report():
+        for message in ("first", "second"):
+            warn_once("threads", message)
+            warn_once("cache", message.upper())
+
+    assert shown(report) == [(RuntimeWarning, "first"), (RuntimeWarning, "FIRST")]
+
+
+def test_the_warning_points_at_whoever_called_the_reporting_function():
+    def reporting():
+        warn_once("threads", "text")
+
+    with pytest.warns(RuntimeWarning, match="text") as caught:
+        reporting()
+    assert caught[0].filename == __file__
+
+
+def test_of_many_threads_one_reports():
+    with ThreadPoolExecutor(8) as pool:
+        told = shown(lambda: list(pool.map(lambda _: warn_once("threads", "text"), range(200))))
+    assert len(told) == 1
+
+
+def test_where_warnings_are_errors_the_logger_gets_the_message(caplog):
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, logger="symrelu"):
+        warnings.simplefilter("error")
+        warn_once("threads", "no threads")
+        warn_once("threads", "no threads")
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [("symrelu", "no threads")]
