@@ -6,9 +6,9 @@
 Each tree has its own process, in which everything is compiled. They take turns, job by job, so that a busy
 neighbour disturbs both alike; a figure is the median over the rounds.
 
-The "limit" is what the machine can do: as many threads, each of which forms tiles of the same side and multiplies
-them with V by single-threaded BLAS, without M, without sums, and without waiting for other threads. GFLOP/s counts
-multiplications and additions of the three products of a tile.
+The "limit" is what the machine can do: as many threads, each of which forms tiles of the same side and
+multiplies them with V by single-threaded BLAS, without M, without sums, and without waiting for other threads.
+GFLOP/s counts multiplications and additions of the three products of a tile.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ def dense_share(shared, desk, limit, coded, zero_weight):  # type: ignore[no-unt
                 return _FINISHED
             i, j = shared.schedule[t, 0], shared.schedule[t, 1]
             tile = gram_tile(shared, desk, i, j)
-            desk.sums[:] = dense_excess(tile, coded, i * shared.side, j * shared.side, zero_weight)
+            sums = dense_excess(tile, coded, i * shared.side, j * shared.side, zero_weight)
+            keep_sums(desk, sums)
             multiply_tile(shared, desk, tile, i, j)
         if not deliver(shared, desk, t):
             return _NOT_ITS_TURN
@@ -97,7 +98,7 @@ def sparse_share(shared, desk, limit, support, unknown, zero_weight):  # type: i
             k = i * support.column_blocks + j
             here = slice(support.start[k], support.start[k + 1])
             hidden = slice(unknown.start[k], unknown.start[k + 1])
-            desk.sums[:] = sparse_excess(
+            sums = sparse_excess(
                 tile,
                 support.rows[here],
                 support.cols[here],
@@ -106,6 +107,7 @@ def sparse_share(shared, desk, limit, support, unknown, zero_weight):  # type: i
                 unknown.cols[hidden],
                 zero_weight,
             )
+            keep_sums(desk, sums)
             multiply_tile(shared, desk, tile, i, j)
         if not deliver(shared, desk, t):
             return _NOT_ITS_TURN
@@ -120,6 +122,13 @@ def gram_tile(shared, desk, i, j):  # type: ignore[no-untyped-def]
     tile = desk.tile[: len(rows) * len(cols)].reshape(len(rows), len(cols))
     np.dot(rows, cols.T, tile)
     return tile
+
+
+@compiled
+def keep_sums(desk, sums):  # type: ignore[no-untyped-def]
+    """Write the sums of a tile to the desk, one by one: an assignment to a slice takes seconds to compile."""
+    for k in range(len(sums)):
+        desk.sums[k] = sums[k]
 
 
 @compiled

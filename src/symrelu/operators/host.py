@@ -101,9 +101,7 @@ class SupportOperator(HostOperator):
         def solve(rows: slice) -> None:
             # The kernel reads one right-hand side at a time, which should be contiguous.
             here = np.ascontiguousarray(right[rows].transpose(0, 2, 1))
-            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(
-                here.shape
-            )  # one product, not one for each row
+            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)
             solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, solution[rows])
 
         run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
