@@ -13,6 +13,7 @@ from sklearn.utils import gen_batches
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.streaming import workers_for
 from symrelu.kernels.threads import run_tasks
+from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Operator
 
 # Rows whose small systems are solved in one call: their arrays stay in the cache.
@@ -29,6 +30,12 @@ class HostOperator(Operator):
 
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
+
+    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
+        return inner(A, B)
+
+    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
+        return add_scaled(A, weight, B)
 
 
 class shared_property(cached_property[Any]):  # used like a function: @shared_property
@@ -91,21 +98,24 @@ class SupportOperator(HostOperator):
         assert self._unknown is not None
         return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
 
-    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         indptr, indices = self.support
         inverse = np.linalg.inv(ridge)
         T = V @ inverse
-        solution = np.empty((self.n, right.shape[2], V.shape[1]), right.dtype)
+        solutions = tuple(np.empty(b.shape, b.dtype) for b in right)
 
         # The rows are independent of each other, so the number of workers does not change the result.
         def solve(rows: slice) -> None:
             # The kernel reads one right-hand side at a time, which should be contiguous.
-            here = np.ascontiguousarray(right[rows].transpose(0, 2, 1))
+            here = np.stack([b[rows] for b in right], axis=1)
             Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)
-            solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, solution[rows])
+            found = np.empty_like(here)
+            solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, found)
+            for k, solution in enumerate(solutions):
+                solution[rows] = found[:, k]
 
         run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
-        return solution.transpose(0, 2, 1)
+        return solutions
 
     def warm_up(self) -> None:
         # No rows at all: compiling needs the types, not the work.
