@@ -83,10 +83,10 @@ def serve() -> None:
 class Tree:
     """A process that imports the package from one source tree."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, script: Path = Path(__file__)) -> None:
         # PYTHONPATH takes precedence over an installed symrelu.
         environment = {**os.environ, "PYTHONPATH": str(path.resolve() / "src")}
-        command = [sys.executable, "-W", "ignore", __file__, "--serve"]
+        command = [sys.executable, "-W", "ignore", str(script), "--serve"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(command, env=environment, **pipes)
         self.names = json.loads(self._line())
@@ -98,7 +98,7 @@ class Tree:
             raise SystemExit("The process of a source tree ended early; its error message is above.")
         return line
 
-    def seconds(self, name: str) -> float:
+    def seconds(self, name: object) -> float:
         """Return the time of a job."""
         assert self.process.stdin is not None
         print(json.dumps(name), file=self.process.stdin, flush=True)

@@ -236,3 +236,10 @@ def damaged(content, flips, cuts):
         yield bytes(flipped)
     for length in rng.choice(len(content), cuts, replace=False):
         yield content[:length]
+
+
+def solved(op, V, ridge, right):
+    """Return the solutions for right-hand sides of shape (n, rank, columns), in that shape."""
+    columns = (op.asarray(np.ascontiguousarray(right[:, :, k])) for k in range(right.shape[2]))
+    solutions = op.solve_rows(op.asarray(V), op.asarray(ridge), *columns)
+    return np.stack([op.to_numpy(solution) for solution in solutions], axis=2)

@@ -14,7 +14,7 @@ import pytest
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
 
-from symrelu.kernels import one_time_warnings
+from symrelu.kernels import jit, one_time_warnings
 
 FUNCTIONS = """
 from symrelu.kernels.jit import compiled
@@ -63,6 +63,16 @@ def test_the_cache_is_used(cache):
     second = fresh_functions(cache)
     assert second.four_times(3) == 12
     assert hits(second.four_times) == 1
+
+
+def test_a_change_of_a_file_next_to_it_discards_the_code_of_a_function(cache):
+    """A compiled function contains the functions that it calls, which may be in another file."""
+    fresh_functions(cache).four_times(3)
+    (cache.parent / "neighbour.py").touch()
+    jit._directory_stamp.cache_clear()  # as in a new process
+    changed = fresh_functions(cache)
+    assert changed.four_times(3) == 12
+    assert hits(changed.four_times) == 0
 
 
 def replace_folder_by_file(cache):

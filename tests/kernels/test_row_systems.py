@@ -71,8 +71,9 @@ def solved_rows(support, V, ridge, right, first=0, last=None):
     indices = np.nonzero(support)[1].astype(np.int32)
     inverse = np.linalg.inv(ridge)
     out = np.full_like(right, np.nan)
-    last = len(support) if last is None else last
-    solve_rows(indptr, indices, V, ridge, V @ inverse, right @ inverse, right, out, first, last)
+    rows = slice(first, len(support) if last is None else last)
+    right = right[rows]
+    solve_rows(indptr[first:], indices, V, ridge, V @ inverse, right @ inverse, right, out[rows])
     return out
 
 

@@ -3,6 +3,7 @@
 import gc
 import logging
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -12,9 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels import one_time_warnings, threads, tiles
-from symrelu.kernels.tiles import dense_excess, stream
-from symrelu.operators import host
+from symrelu.kernels import one_time_warnings, streaming, threads
+from symrelu.kernels.streaming import dense_tiles, stream
 
 
 @pytest.fixture(autouse=True)
@@ -37,29 +37,35 @@ def nothing_left_behind():
 
 def grant(monkeypatch, count, error=None):
     """Let each pass start that many threads; the next one fails as it does where the system has no more."""
-    real_start = threading.Thread.start
-    already = threading.active_count()
+    real_start, real_start_threads = threading.Thread.start, threads._start_threads
+    started = []
 
     def start(thread):
-        if threading.active_count() - already >= count:
+        if len(started) == count:
             raise error or RuntimeError("can't start new thread")
+        started.append(thread)
         real_start(thread)
 
+    def start_threads(*arguments):
+        started.clear()
+        return real_start_threads(*arguments)
+
     monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(threads, "_start_threads", start_threads)
 
 
 def shared_pass():
     rng = np.random.default_rng(0)
     U, M = rng.standard_normal((200, 5)), rng.random((200, 200))
     M = np.maximum(0, M + M.T - 1)
-    return stream(U, U, U, lambda E, i, j: dense_excess(E, M, i * 16, j * 16, 1.0), symmetric=True, tile=16)
+    return stream(U, U, U, dense_tiles(M, 1.0), symmetric=True, side=16)
 
 
 @pytest.mark.parametrize("granted", [0, 1, 2])
 def test_a_pass_with_fewer_threads_than_asked_has_the_same_bits(granted, monkeypatch):
-    monkeypatch.setattr(tiles, "allowed_threads", lambda: 1)
+    monkeypatch.setattr(streaming, "allowed_threads", lambda: 1)
     alone = shared_pass()
-    monkeypatch.setattr(tiles, "allowed_threads", lambda: 4)
+    monkeypatch.setattr(streaming, "allowed_threads", lambda: 4)
     grant(monkeypatch, granted)
     with pytest.warns(RuntimeWarning, match=f"Only {1 + granted} of 4 threads could be started") as told:
         passes = [shared_pass() for _ in range(3)]
@@ -70,19 +76,18 @@ def test_a_pass_with_fewer_threads_than_asked_has_the_same_bits(granted, monkeyp
 
 
 @pytest.mark.parametrize("granted", [0, 1, 2])
-def test_every_task_is_done_once_and_in_its_round(granted, monkeypatch):
+def test_every_task_is_done_once(granted, monkeypatch):
     grant(monkeypatch, granted)
-    log, workers = [], set()
-
-    def work(worker, tasks):
-        workers.add(worker)
-        log.extend(tasks)
-
+    log = []
     with pytest.warns(RuntimeWarning, match="can't start new thread"):
-        threads.run_rounds(lambda: [range(10 * k, 10 * k + 7) for k in range(20)], work, workers=5)
-    assert workers == set(range(1 + granted))
-    assert sorted(log) == [10 * k + i for k in range(20) for i in range(7)]
-    assert [task // 10 for task in log] == sorted(task // 10 for task in log)
+        threads.run_tasks(log.append, range(1, 150), workers=5)
+    assert sorted(log) == list(range(1, 150))
+
+
+def test_tasks_are_shared_among_threads():
+    """Three tasks that wait for each other are only done if three threads work at once."""
+    meeting = threading.Barrier(3, timeout=30)
+    threads.run_tasks(lambda _: meeting.wait(), range(3), workers=3)
 
 
 @pytest.mark.parametrize("granted", [0, 1])
@@ -90,7 +95,7 @@ def test_a_fit_without_threads_is_the_same_fit(granted, monkeypatch):
     M, _ = make_relu_gram(80, 3, random_state=0)
     with threadpool_limits(1, user_api="blas"):
         alone = decompose(M, 3, random_state=0, max_iter=20)
-    monkeypatch.setattr(host, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(streaming, "allowed_threads", lambda: 3)
     grant(monkeypatch, granted)
     with pytest.warns(RuntimeWarning, match="Results are not affected, but it takes longer") as told:
         solution = decompose(M, 3, random_state=0, max_iter=20)
@@ -104,7 +109,7 @@ def test_where_warnings_are_errors_the_fit_is_not_lost(monkeypatch, caplog):
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING, "symrelu"):
         warnings.simplefilter("error")
         for _ in range(2):
-            threads.run_rounds(lambda: [[1, 2]], lambda worker, tasks: done.extend(tasks), workers=2)
+            threads.run_tasks(done.append, [1, 2], workers=2)
     assert done == [1, 2, 1, 2]
     assert ["Only 1 of 2 threads" in message for message in caplog.messages] == [True]
 
@@ -113,21 +118,26 @@ def test_where_warnings_are_errors_the_fit_is_not_lost(monkeypatch, caplog):
 def test_an_error_in_a_reduced_pass_reaches_the_caller(granted, monkeypatch):
     grant(monkeypatch, granted)
 
-    def work(worker, tasks):
+    def work(worker, stopped):
         if worker == granted:
             raise RuntimeError("broken tile")
+        while not stopped():
+            time.sleep(0)
 
     with pytest.raises(RuntimeError, match="broken tile"):
-        threads.run_rounds(lambda: [range(9)] * 3, work, workers=4)
+        threads.run_workers(work, workers=4)
 
 
 @pytest.mark.parametrize("granted", [0, 1, 2])
-def test_ctrl_c_while_threads_start_leaves_nobody_waiting_and_nothing_done(granted, monkeypatch):
+def test_ctrl_c_while_threads_start_leaves_nobody_working(granted, monkeypatch):
     grant(monkeypatch, granted, KeyboardInterrupt())
-    done = []
+
+    def work(worker, stopped):
+        while not stopped():  # for ever, if nobody says stop
+            time.sleep(0)
+
     with pytest.raises(KeyboardInterrupt):
-        threads.run_rounds(lambda: [range(9)] * 3, lambda worker, tasks: done.extend(tasks), workers=4)
-    assert done == []
+        threads.run_workers(work, workers=4)
 
 
 def blas_threads():
@@ -169,18 +179,24 @@ def test_whoever_never_left_leaves_when_forgotten():
 def test_an_error_in_a_worker_ends_the_pass_and_reaches_the_caller(guilty, error):
     before = blas_threads()
 
-    def work(worker, tasks):
-        if worker == guilty and 3 in tasks:
+    def work(worker, stopped):
+        if worker == guilty:
             raise error("broken tile")
+        while not stopped():
+            time.sleep(0)
 
     with pytest.raises(error, match="broken tile"):
-        threads.run_rounds(lambda: [[1, 2], [3, 3], [4]], work, workers=2)
+        threads.run_workers(work, workers=2)
     assert blas_threads() == before
 
 
-def test_rounds_are_kept_apart():
-    """No worker starts a round before every worker has ended the one before."""
-    log = []
-    threads.run_rounds(lambda: [[k] * 3 for k in range(50)], lambda worker, tasks: log.extend(tasks), workers=3)
-    assert log == sorted(log)
-    assert len(log) == 150
+def test_after_an_error_no_further_task_is_begun():
+    done = []
+
+    def work(task):
+        done.append(task)
+        raise RuntimeError("broken task")
+
+    with pytest.raises(RuntimeError, match="broken task"):
+        threads.run_tasks(work, range(100), workers=2)
+    assert len(done) <= 2

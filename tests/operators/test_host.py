@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import COMPILED, OPERATORS, PROBLEMS, Problem, factor
+from helpers import COMPILED, OPERATORS, PROBLEMS, Problem, factor, solved
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
@@ -15,7 +15,7 @@ def test_solve_rows(label, name, dtype):
     op, V = OPERATORS[name](problem), factor(problem, 4)
     right = np.random.default_rng(0).standard_normal((problem.n, problem.rank, 2)).astype(dtype)
     ridge = 0.1 * V.T @ V
-    solution = op.to_numpy(op.solve_rows(*map(op.asarray, (V, ridge, right))))
+    solution = solved(op, V, ridge, right)
     assert solution.dtype == dtype
     support = (problem.M > 0) & ~problem.unknown
     for i in range(problem.n):
@@ -30,9 +30,9 @@ def test_solve_rows_on_any_number_of_threads(threads):
     op, V = OPERATORS["sparse"](problem), factor(problem, 4)
     right = np.random.default_rng(0).standard_normal((problem.n, problem.rank, 1))
     with threadpool_limits(1, user_api="blas"):
-        alone = op.solve_rows(V, V.T @ V, right)
+        alone = solved(op, V, V.T @ V, right)
     with threadpool_limits(threads, user_api="blas"):
-        assert_array_equal(op.solve_rows(V, V.T @ V, right), alone)
+        assert_array_equal(solved(op, V, V.T @ V, right), alone)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -44,7 +44,7 @@ def test_solve_rows_of_every_length(name):
     op, V = OPERATORS[name](problem), factor(problem, 1)
     right = np.random.default_rng(0).standard_normal((12, 5, 2))
     ridge = 0.01 * V.T @ V
-    solution = op.to_numpy(op.solve_rows(*map(op.asarray, (V, ridge, right))))
+    solution = solved(op, V, ridge, right)
     for i in range(12):
         system = V[M[i] > 0].T @ V[M[i] > 0] + ridge
         assert_allclose(solution[i], np.linalg.solve(system, right[i]), rtol=1e-9)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from helpers import PROBLEMS, Problem, evaluate, factor, iterates, start, torch_
+from helpers import PROBLEMS, Problem, evaluate, factor, iterates, solved, start, torch_
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -161,7 +161,7 @@ def test_rows_are_solved_however_many_at_a_time(kind, block, monkeypatch):
     ridge = 0.1 * np.eye(4)
     monkeypatch.setattr(torch_operator, "BLOCK", block)
     op = torch_(problem, kind)
-    solution = op.to_numpy(op.solve_rows(*map(op.asarray, (V, ridge, right))))
+    solution = solved(op, V, ridge, right)
     systems = [V[row > 0].T @ V[row > 0] + ridge for row in M]
     assert_allclose(solution, np.linalg.solve(systems, right), rtol=1e-9, atol=1e-9)
 
@@ -181,7 +181,7 @@ def test_nothing_is_recorded_for_gradients():
     assert not op.residual_product(U, U).product.requires_grad
     assert not op.matmul(U).requires_grad
     assert not op.imputed_matmul(U, -1.0).requires_grad
-    assert not op.solve_rows(U, U.T @ U, U[:, :, None]).requires_grad
+    assert not op.solve_rows(U, U.T @ U, U)[0].requires_grad
     assert not op.to_numpy(U).flags.owndata
 
 

@@ -15,7 +15,7 @@ from symrelu.fit.observers import HistoryKeeper
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Solver, State
+from symrelu.solvers.base import Factors, Solver, State
 
 
 class CheckpointWriter(Observer):
@@ -142,7 +142,7 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
             raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
         elif name in ("objective", "latent_loss") and not math.isfinite(value):
             raise ValueError(f"its {name} is {value!r}, which is not finite")
-    return kind(**{name: _as_operator_array(op, value) for name, value in values.items()})
+    return kind(**{name: _restored(op, value, expected[name]) for name, value in values.items()})
 
 
 def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) -> None:
@@ -160,8 +160,17 @@ def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) ->
 
 def _on_host(op: Operator, value: Any) -> Any:
     """Convert an array of the operator to numpy; return anything else unchanged."""
+    if isinstance(value, tuple):  # of factors
+        return np.array([op.to_numpy(A) for A in value], op.dtype).reshape(-1, op.n, op.rank)
     is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not kind_of(value)
     return op.to_numpy(value) if is_array and not isinstance(value, np.ndarray) else value
+
+
+def _restored(op: Operator, value: Any, declared: Any) -> Any:
+    """Return a saved value as a state holds it: arrays of the operator, and a stack of them as a tuple."""
+    if declared == Factors:
+        return tuple(op.asarray(A) for A in value)
+    return _as_operator_array(op, value)
 
 
 def _as_operator_array(op: Operator, value: Any) -> Any:

@@ -21,7 +21,6 @@ least norm is returned.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -32,7 +31,7 @@ from sklearn.utils import gen_batches
 from symrelu.kernels.convex_rows import differentiate_rows, move_rows
 from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.memory import batches, working_memory
-from symrelu.kernels.threads import allowed_threads, run_rounds
+from symrelu.kernels.threads import allowed_threads, run_tasks
 
 _UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
 
@@ -86,19 +85,18 @@ def transform_rows(
     workers = min(allowed_threads(), max(1, -(-n_new // _ROWS_AT_ONCE)))
     at_once = int(np.clip(working_memory() / (workers * _ARRAYS * n * 8), 1, _ROWS_AT_ONCE))
 
-    def work(_: int, batches: Sequence[slice]) -> None:
-        for batch in batches:
-            rows, unknown = _dense_rows(M_new, mask, batch)
-            # Scale each row of M to order one. Powers of two make that exact.
-            exponents = np.frexp(rows.max(axis=1, initial=0.0, keepdims=True))[1]
-            coded = np.ldexp(rows, -exponents, out=rows)
-            if unknown is not None:
-                coded[unknown] = _UNKNOWN
-            with np.errstate(over="ignore"):
-                U_new[batch] = np.ldexp(problem.solve(coded) @ problem.axes.T, exponents - problem.exponents)
+    def solve(batch: slice) -> None:
+        rows, unknown = _dense_rows(M_new, mask, batch)
+        # Scale each row of M to order one. Powers of two make that exact.
+        exponents = np.frexp(rows.max(axis=1, initial=0.0, keepdims=True))[1]
+        coded = np.ldexp(rows, -exponents, out=rows)
+        if unknown is not None:
+            coded[unknown] = _UNKNOWN
+        with np.errstate(over="ignore"):
+            U_new[batch] = np.ldexp(problem.solve(coded) @ problem.axes.T, exponents - problem.exponents)
 
     if n_new:
-        run_rounds(lambda: [list(gen_batches(n_new, at_once))], work, workers)
+        run_tasks(solve, gen_batches(n_new, at_once), workers)
     _check_range(U_new, U.dtype)
     return U_new.astype(U.dtype)
 

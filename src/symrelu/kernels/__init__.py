@@ -1,8 +1,11 @@
 """Plain functions on raw arrays: they know nothing of problems, solvers or fits.
 
 ================= ===========================================================================
-tiles             the residual, formed and multiplied tile by tile
-threads           worker threads of one pass, with BLAS held at one thread
+streaming         a pass over all pairs, tile by tile, shared among threads
+tiles             the entries of M sorted by tile, and the residual of one tile
+atomics           atomic operations, for compiled code in several threads
+threads           work shared among threads, with BLAS held at one thread
+vectors           inner products and scaled sums of large arrays
 row_systems       one small linear system for each row of M
 convex_rows       one convex problem for each new row
 least_norm        well-scaled axes and the minimum of least norm, for these convex problems

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from symrelu.kernels.one_time_warnings import warn_once
 
@@ -27,7 +29,16 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class ForgivingCache(FunctionCache):
-    """Numba's cache on disk, except that its failures do not propagate: the function is compiled anyway."""
+    """Numba's cache on disk, except that its failures do not propagate: the function is compiled anyway.
+
+    Numba discards cached code when the file of the function changes. The code of the functions that it calls is
+    part of it, so here a change of any file in the same directory counts.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = _directory_stamp(Path(function.__code__.co_filename).parent)
+        self._cache_file = IndexDataCacheFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the cached machine code, or None if there is none or it cannot be read."""
@@ -57,3 +68,10 @@ class ForgivingCache(FunctionCache):
         except Exception:  # a damaged index would fail in every later process too
             self.flush()
             super().save_overload(sig, data)
+
+
+@lru_cache
+def _directory_stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, time of change and size of the Python files in a directory."""
+    files = sorted(directory.glob("*.py"))
+    return tuple((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in files)

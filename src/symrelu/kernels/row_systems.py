@@ -14,20 +14,20 @@ from symrelu.kernels.jit import compiled
 
 
 @compiled
-def solve_rows(indptr, indices, V, ridge, T, Z, right, out, first, last):  # type: ignore[no-untyped-def]
-    """Solve the systems of the rows from ``first`` to ``last``.
+def solve_rows(indptr, indices, V, ridge, T, Z, right, out):  # type: ignore[no-untyped-def]
+    """Solve the systems of the first rows of ``indptr``, as many as ``right`` has.
 
     T is V ridge^-1. Each row of ``right[i]`` is one right-hand side of system i, and Z is ``right`` times
     ridge^-1. The solutions are written to ``out``.
     """
     rank = V.shape[1]
     longest = 0
-    for i in range(first, last):
+    for i in range(len(right)):
         longest = max(longest, indptr[i + 1] - indptr[i])
     side = min(longest, rank)
     system = np.empty((side, side), V.dtype)
     x = np.empty(side, V.dtype)
-    for i in range(first, last):
+    for i in range(len(right)):
         neighbours = indices[indptr[i] : indptr[i + 1]]
         if neighbours.size < rank:
             solve_short_row(neighbours, V, T, Z[i], out[i], system, x)

@@ -9,10 +9,11 @@ machine costs more than they gain on tiles, and the last digits would depend on 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
+import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this BLAS: it must be loaded to be limited
 from threadpoolctl import ThreadpoolController
 
 from symrelu.kernels.one_time_warnings import warn_once
@@ -76,48 +77,34 @@ def allowed_threads() -> int:
         return max(counts, default=1)
 
 
-def run_rounds(
-    rounds: Callable[[], Iterable[Sequence[Task]]], work: Callable[[int, Sequence[Task]], None], workers: int
-) -> None:
-    """Call ``work(worker, tasks)`` such that every round is complete before the next one starts.
+def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -> None:
+    """Call ``work(worker, stopped)`` in several threads at once and wait for all of them.
 
-    The tasks of a round must not write to the same place. Results that are summed in the order of the rounds
-    are then the same for any number of workers. ``rounds()`` is called once by each worker. The caller is
-    worker 0; the other threads only exist during the pass, so a fork never inherits them. If some of them
-    cannot be started, the others take over their work.
+    The caller is worker 0, and the other threads live only as long as the call, so that a fork finds none.
+    Workers take their tasks from a common supply: if not all of them can be started, the others do the work.
+    ``stopped()`` becomes true after an error or Ctrl-C in one of them; the others should then return soon.
     """
     errors: list[BaseException] = []
-    counted = threading.Event()
-    barrier = threading.Barrier(1)  # until the workers are counted
+    stop = threading.Event()
 
     def run(worker: int) -> None:
         try:
-            for tasks in rounds():
-                work(worker, tasks[worker :: barrier.parties])
-                barrier.wait()
-        except threading.BrokenBarrierError:
-            pass  # another worker failed and has recorded the error
-        except BaseException as error:  # Ctrl-C too: the others must not wait forever
+            work(worker, stop.is_set)
+        except BaseException as error:  # Ctrl-C too: the others must not go on for nothing
             errors.append(error)
-            barrier.abort()
+            stop.set()
 
-    def follow(worker: int) -> None:
-        counted.wait()
-        if not barrier.broken:
-            run(worker)
-
+    others: list[threading.Thread] = []
     with single_threaded_blas():
         try:
-            others, refusal = _start_threads(follow, workers - 1)
-            barrier = threading.Barrier(1 + len(others))
-            counted.set()
+            refusal = _start_threads(run, workers - 1, others)
             run(0)
+        except BaseException:  # Ctrl-C while threads are started
+            stop.set()
+            raise
+        finally:
             for thread in others:
                 thread.join()
-        except BaseException:  # Ctrl-C: release the workers that wait at the barrier or for the count
-            barrier.abort()
-            counted.set()
-            raise
     if errors:
         raise errors[0]
     if refusal is not None:
@@ -129,16 +116,36 @@ def run_rounds(
         )
 
 
+def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
+    """Call ``work(task)`` for each task, in several threads at once; no task may write where another does."""
+    supply, lock = iter(tasks), threading.Lock()
+
+    def take() -> Iterator[Task]:
+        while True:
+            with lock:  # an iterator serves one thread at a time
+                task = next(supply, None)
+            if task is None:
+                return
+            yield task
+
+    def work_off(_: int, stopped: Callable[[], bool]) -> None:
+        for task in take():
+            if stopped():
+                return
+            work(task)
+
+    run_workers(work_off, workers)
+
+
 def _start_threads(
-    run: Callable[[int], None], count: int
-) -> tuple[list[threading.Thread], RuntimeError | None]:
-    """Start threads that call ``run(1)``, ``run(2)``, ...; return those that started, and the first failure."""
-    threads: list[threading.Thread] = []
+    run: Callable[[int], None], count: int, started: list[threading.Thread]
+) -> RuntimeError | None:
+    """Start threads that call ``run(1)``, ``run(2)``, ...; return why there are fewer, if so."""
     for worker in range(1, count + 1):
         thread = threading.Thread(target=run, args=(worker,), daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            return threads, error
-        threads.append(thread)
-    return threads, None
+            return error
+        started.append(thread)
+    return None

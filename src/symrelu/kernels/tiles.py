@@ -6,27 +6,22 @@ With X = A B^T and the *excess* E = X - W (minus the residual), E is
     zero_weight max(0, X)   where M = 0,
     0                       where the entry is unobserved.
 
-:func:`stream` forms X tile by tile, lets an ``excess`` function overwrite each tile with its part of E, and
-multiplies it immediately with the corresponding rows of V. At most one tile per worker exists at a time.
-Support entries are overwritten inside the tile: summing the ReLU over all entries and subtracting the
-support afterwards would cancel, and in float32 an exact fit would get a negative loss.
+The functions here pack the entries of M by tile and overwrite a tile of X with its part of E; a pass over all
+tiles is in :mod:`symrelu.kernels.streaming`. Support entries are overwritten inside the tile: summing the ReLU
+over all entries and subtracting the support afterwards would cancel, and in float32 an exact fit would get a
+negative loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import allowed_threads, run_rounds
 
 # 384 x 384 doubles take 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
 TILE = 384
-
-# A pass with fewer multiplications in its first product is over before a second thread has started.
-MIN_WORK_TO_SHARE = 4e7
 
 
 class Sums(NamedTuple):
@@ -39,9 +34,6 @@ class Sums(NamedTuple):
     hidden: float  # X^2 over the unobserved entries
     active: float  # 1 for each zero with X > 0
     inner: float  # (M - X) X over the support
-
-
-Excess = Callable[[np.ndarray, int, int], tuple[float, ...]]
 
 
 class PackedEntries(NamedTuple):
@@ -70,7 +62,7 @@ def pack_entries(
     tile: int = TILE,
 ) -> PackedEntries:
     """Sort entries by tile; with ``symmetric`` keep only the tiles on and above the diagonal."""
-    column_blocks = _blocks(shape[1], tile)
+    column_blocks = blocks_of(shape[1], tile)
     block_of_row, block_of_col = rows // tile, cols // tile
     if symmetric:
         upper = block_of_row <= block_of_col
@@ -78,7 +70,7 @@ def pack_entries(
         block_of_row, block_of_col = block_of_row[upper], block_of_col[upper]
     key = block_of_row.astype(np.int64) * column_blocks + block_of_col
     order = np.argsort(key, kind="stable")
-    counts = np.bincount(key, minlength=_blocks(shape[0], tile) * column_blocks)
+    counts = np.bincount(key, minlength=blocks_of(shape[0], tile) * column_blocks)
     return PackedEntries(
         start=np.concatenate([[0], np.cumsum(counts)]),
         rows=(rows[order] % tile).astype(np.int32),
@@ -155,79 +147,6 @@ def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignor
     return fit, error, positive, negative, hidden, active, inner
 
 
-def stream(
-    A: np.ndarray,
-    B: np.ndarray,
-    V: np.ndarray | None,
-    excess: Excess,
-    *,
-    symmetric: bool = False,
-    tile: int = TILE,
-) -> tuple[np.ndarray | None, Sums]:
-    """Return E V and the sums of squares, where E is the excess at X = A B^T, tile by tile.
-
-    Parameters
-    ----------
-    A : ndarray of shape (p, rank)
-    B : ndarray of shape (q, rank)
-    V : ndarray of shape (q, columns), or None
-        Without V only the sums are computed, which saves one matrix product.
-    excess : callable
-        ``excess(tile, i, j)`` overwrites tile (i, j) of X with its excess and returns its sums.
-    symmetric : bool
-        Whether X and the data are symmetric: each tile above the diagonal then serves both triangles.
-    tile : int
-        Side length of a tile.
-    """
-    row_blocks, column_blocks = _blocks(len(A), tile), _blocks(len(B), tile)
-    out = None if V is None else np.zeros((len(A), V.shape[1]), A.dtype)
-    # One row of sums for each row block: the tiles of a round lie in different row blocks, so no two workers
-    # write to the same row, and the order of summation does not depend on the number of workers.
-    sums = np.zeros((row_blocks, len(Sums._fields)))
-    sharing = len(A) * len(B) * A.shape[1] >= MIN_WORK_TO_SHARE
-    workers = min(allowed_threads(), row_blocks) if sharing else 1
-    scratch = [np.empty(min(tile, len(A)) * min(tile, len(B)), A.dtype) for _ in range(workers)]
-
-    def visit(worker: int, i: int, j: int) -> None:
-        I, J = slice(i * tile, (i + 1) * tile), slice(j * tile, (j + 1) * tile)
-        rows, cols = A[I], B[J]
-        E = scratch[worker][: len(rows) * len(cols)].reshape(len(rows), len(cols))
-        np.matmul(rows, cols.T, out=E)
-        mirrored = symmetric and i != j
-        sums[i] += np.multiply(excess(E, i, j), 2.0 if mirrored else 1.0)
-        if out is not None and V is not None:
-            out[I] += E @ V[J]
-            if mirrored:
-                out[J] += E.T @ V[I]
-
-    def work(worker: int, tiles: Sequence[tuple[int, int]]) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):  # non-finite values show in the sums
-            for i, j in tiles:
-                visit(worker, i, j)
-
-    if symmetric:
-        run_rounds(lambda: _symmetric_rounds(row_blocks), work, workers)
-    else:
-        run_rounds(lambda: _rounds(row_blocks, column_blocks), work, workers)
-    return out, Sums(*(float(total) for total in sums.sum(axis=0)))
-
-
-def _blocks(n: int, tile: int) -> int:
-    return -(-n // tile)
-
-
-def _rounds(row_blocks: int, column_blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the tiles column by column: no two tiles of a round share rows."""
-    for j in range(column_blocks):
-        yield [(i, j) for i in range(row_blocks)]
-
-
-def _symmetric_rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the tiles with i <= j, each once, such that no block index occurs twice in a round.
-
-    This is the schedule of a round-robin tournament: in round d block i meets block d - i (mod blocks), and a
-    block that meets itself is a tile on the diagonal.
-    """
-    for d in range(blocks):
-        meetings = ((i, (d - i) % blocks) for i in range(blocks))
-        yield [(i, j) for i, j in meetings if i <= j]
+def blocks_of(n: int, side: int) -> int:
+    """Return into how many blocks n rows fall."""
+    return -(-n // side)

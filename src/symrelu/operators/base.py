@@ -152,7 +152,7 @@ class Operator(ABC):
         """
         raise self._unsupported("imputed_matmul")
 
-    def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
+    def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
         """Solve (sum of v_j v_j^T over the support of row i + ridge) x_i = b_i for each row i.
 
         Parameters
@@ -160,11 +160,12 @@ class Operator(ABC):
         V : array of shape (n, rank)
         ridge : array of shape (rank, rank)
             Symmetric positive definite.
-        right : array of shape (n, rank, columns)
+        *right : arrays of shape (n, rank)
+            The b_i as rows; each array is a problem of its own, with the same matrices.
 
         Returns
         -------
-        solution : array of shape (n, rank, columns)
+        solutions : tuple of arrays of shape (n, rank)
         """
         raise self._unsupported("solve_rows")
 
@@ -203,6 +204,14 @@ class Operator(ABC):
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
         """Compile what a pass needs, so that timings do not include compilation."""
+
+    def inner(self, A: Any, B: Any) -> float:
+        """Return the sum of A * B, summed in float64."""
+        return float(self.xp.sum(A * B, dtype=self.xp.float64))
+
+    def add_scaled(self, A: Any, weight: float, B: Any) -> Any:
+        """Return A + weight * B."""
+        return A + weight * B
 
     def relative_error(self, loss: float) -> float:
         """Return ||M - max(0, X)|| / ||M|| from ``loss``."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from symrelu.kernels.tiles import dense_excess
+from symrelu.kernels.streaming import TileData, dense_tiles
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
@@ -63,10 +63,9 @@ class DenseOperator(TiledOperator):
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
-        # In the dtype of M: with a Python float, the kernel would compute in float64.
-        zero_weight = self.dtype.type(self.zero_weight)
-        return dense_excess(tile, self._coded, i * self.tile, j * self.tile, zero_weight)
+    def _tiles(self) -> TileData:
+        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
+        return dense_tiles(self._coded, self.dtype.type(self.zero_weight))
 
 
 def _mark_unknown(M: np.ndarray, unknown: Any) -> np.ndarray:

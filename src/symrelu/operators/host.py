@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
-from symrelu.kernels import tiles
 from symrelu.kernels.row_systems import solve_rows
-from symrelu.kernels.threads import allowed_threads, run_rounds
+from symrelu.kernels.streaming import workers_for
+from symrelu.kernels.threads import run_tasks
+from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Operator
+
+# Rows whose small systems are solved in one call: their arrays stay in the cache.
+_ROWS_AT_ONCE = 256
 
 
 class HostOperator(Operator):
@@ -26,6 +30,12 @@ class HostOperator(Operator):
 
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
+
+    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
+        return inner(A, B)
+
+    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
+        return add_scaled(A, weight, B)
 
 
 class shared_property(cached_property[Any]):  # used like a function: @shared_property
@@ -88,28 +98,27 @@ class SupportOperator(HostOperator):
         assert self._unknown is not None
         return np.where(self._unknown.diagonal(), self.row_maxima(), self.dtype.type(0))
 
-    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         indptr, indices = self.support
-        # The kernel reads one right-hand side at a time, which should be contiguous.
-        right = np.ascontiguousarray(right.transpose(0, 2, 1))
         inverse = np.linalg.inv(ridge)
-        T, Z = V @ inverse, right @ inverse
-        solution = np.empty_like(right)
-        sharing = self.n * V.shape[1] ** 2 >= tiles.MIN_WORK_TO_SHARE
-        workers = min(allowed_threads(), self.n) if sharing else 1
+        T = V @ inverse
+        solutions = tuple(np.empty(b.shape, b.dtype) for b in right)
+
         # The rows are independent of each other, so the number of workers does not change the result.
-        bounds = np.linspace(0, self.n, workers + 1).astype(np.int64)
+        def solve(rows: slice) -> None:
+            # The kernel reads one right-hand side at a time, which should be contiguous.
+            here = np.stack([b[rows] for b in right], axis=1)
+            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)
+            found = np.empty_like(here)
+            solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, found)
+            for k, solution in enumerate(solutions):
+                solution[rows] = found[:, k]
 
-        def work(_: int, parts: Sequence[int]) -> None:
-            for part in parts:
-                first, last = bounds[part], bounds[part + 1]
-                solve_rows(indptr, indices, V, ridge, T, Z, right, solution, first, last)
-
-        run_rounds(lambda: [range(workers)], work, workers)
-        return solution.transpose(0, 2, 1)
+        run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
+        return solutions
 
     def warm_up(self) -> None:
         # No rows at all: compiling needs the types, not the work.
         one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
         no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
-        solve_rows(*no_rows, one, one, one, empty, empty, empty, np.int64(0), np.int64(0))
+        solve_rows(*no_rows, one, one, one, empty, empty, empty)

@@ -56,13 +56,15 @@ class ReferenceOperator(HostOperator):
         largest = xp.broadcast_to(xp.max(M, axis=1)[:, None], M.shape)
         return xp.where(self._unknown_diagonal, largest, imputed) @ V
 
-    def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
+    def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
         xp = self.xp
+        columns = xp.stack(right, axis=2)
         solutions = []
         for i, neighbours in enumerate(self._neighbours):
             part = xp.take(V, xp.asarray(neighbours, dtype=xp.int64, device=V.device), axis=0)
-            solutions.append(xp.linalg.solve(part.T @ part + ridge, right[i, ...]))
-        return xp.stack(solutions)
+            solutions.append(xp.linalg.solve(part.T @ part + ridge, columns[i, ...]))
+        found = xp.stack(solutions)
+        return tuple(found[:, :, k] for k in range(len(right)))
 
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         xp, M, observed, w = self.xp, self._M, self._observed, self.zero_weight

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.tiles import TILE, PackedEntries, pack_entries, sparse_excess
+from symrelu.kernels.streaming import TileData, sparse_tiles
+from symrelu.kernels.tiles import TILE, PackedEntries, pack_entries
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
@@ -52,12 +53,9 @@ class SparseOperator(TiledOperator):
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
-        rows, cols, values = self._support.tile(i, j)
-        hidden_rows, hidden_cols, _ = self._hidden.tile(i, j)
-        # In the dtype of M: with a Python float, the kernel would compute in float64.
-        zero_weight = self.dtype.type(self.zero_weight)
-        return sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight)
+    def _tiles(self) -> TileData:
+        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
+        return sparse_tiles(self._support, self._hidden, self.dtype.type(self.zero_weight))
 
 
 def _pack(matrix: Any, tile: int) -> PackedEntries:

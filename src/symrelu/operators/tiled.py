@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.tiles import TILE, Sums, stream
+from symrelu.kernels.streaming import TileData, stream
+from symrelu.kernels.tiles import TILE, Sums
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import SupportOperator
 
@@ -29,18 +30,18 @@ class TiledOperator(SupportOperator):
         self.tile = tile
 
     @abstractmethod
-    def _excess(self, tile: np.ndarray, i: int, j: int) -> tuple[float, ...]:
-        """Overwrite tile (i, j) of X with its excess and return its sums."""
+    def _tiles(self) -> TileData:
+        """Return M, cut into tiles."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        excess_product, sums = stream(U, self.signed(U), V, self._excess, symmetric=True, tile=self.tile)
+        excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.tile)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
 
     def warm_up(self) -> None:
-        side = min(self.tile, self.n)
-        # One tile is enough: the compiled code depends on types, not on sizes.
-        self._excess(np.zeros((side, side), self.dtype), 0, 0)
+        # A pass without rows is enough: the compiled code depends on types, not on sizes.
+        nothing = np.zeros((0, 1), self.dtype)
+        stream(nothing, nothing, nothing, self._tiles(), symmetric=True, side=self.tile)
         super().warm_up()
 
 

@@ -95,13 +95,14 @@ class TorchOperator(Operator):
         return self._rows.matmul(V) + fill * zeros_matmul + self._rows.unknown_diagonal[:, None] * V
 
     @without_gradients
-    def solve_rows(self, V: Any, ridge: Any, right: Any) -> Any:
-        solution = torch.empty_like(right)
+    def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
+        columns = torch.stack(right, dim=2)
+        solution = torch.empty_like(columns)
         for rows, neighbours, missing in self._rows.neighbours(V.shape[1]):
             # Indexing has made a copy, so the padding can be cleared in place.
             parts = V[neighbours].masked_fill_(missing[:, :, None], 0.0)
-            solution[rows] = _solve_definite(parts.mT @ parts + ridge, right[rows])
-        return solution
+            solution[rows] = _solve_definite(parts.mT @ parts + ridge, columns[rows])
+        return solution.unbind(2)
 
     @without_gradients
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:

@@ -11,7 +11,7 @@ from symrelu.operators.base import Evaluation, Operator
 
 # Annotations for the arrays of a state, with their shape; None means any length.
 Factor = Annotated[Any, ("n", "rank")]
-Factors = Annotated[Any, (None, "n", "rank")]
+Factors = Annotated[tuple[Any, ...], (None, "n", "rank")]  # states share them; nobody writes to them
 Vector = Annotated[Any, (None,)]
 
 
@@ -86,7 +86,7 @@ def confirmed(op: Operator, state: State) -> State:
 
 def inner(op: Operator, A: Any, B: Any) -> float:
     """Return <A, B>, summed in float64 for float32 arrays too."""
-    return float(op.xp.sum(A * B, dtype=op.xp.float64))
+    return op.inner(A, B)
 
 
 def square_norm(op: Operator, A: Any) -> float:

@@ -81,8 +81,7 @@ class LBFGS:
 
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
-        nothing = op.xp.empty((0, *U0.shape), dtype=U0.dtype, device=U0.device)
-        return _evaluate(op, U0, nothing, nothing, _FIRST_DAMPING)
+        return _evaluate(op, U0, (), (), _FIRST_DAMPING)
 
     def step(self, op: Operator, state: LBFGSState) -> LBFGSState:
         """Move along the quasi-Newton direction, as far as the objective decreases."""
@@ -109,13 +108,11 @@ class LBFGS:
         steps, changes = new.steps, new.changes
         S, Y = new.U - old.U, new.gradient - old.gradient
         if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
-            dropped = max(0, steps.shape[0] + 1 - self.memory)
-            steps = op.xp.concat([steps[dropped:, ...], S[None, ...]])
-            changes = op.xp.concat([changes[dropped:, ...], Y[None, ...]])
+            steps, changes = (*steps, S)[-self.memory :], (*changes, Y)[-self.memory :]
         return replace(new, steps=steps, changes=changes, damping=damping)
 
 
-def _evaluate(op: Operator, U: Any, steps: Any, changes: Any, damping: float) -> LBFGSState:
+def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
     gradient = op.alpha * U - 2 * passed.product * op.signature
     return LBFGSState.after(
@@ -132,13 +129,12 @@ def _evaluate(op: Operator, U: Any, steps: Any, changes: Any, damping: float) ->
 
 
 def _trial(op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
-    return _evaluate(op, state.U + t * D, state.steps, state.changes, state.damping)
+    return _evaluate(op, op.add_scaled(state.U, t, D), state.steps, state.changes, state.damping)
 
 
 def _fallback_step(op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
     """Clear the memory, and move to the minimum of the majoriser along the preconditioned gradient."""
-    steps, changes = state.steps[:0, ...], state.changes[:0, ...]
-    cleared = replace(state, steps=steps, changes=changes, damping=damping)
+    cleared = replace(state, steps=(), changes=(), damping=damping)
     D = _direction(op, cleared)
     if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding errors have spoilt the systems
         D = -state.gradient
@@ -155,29 +151,30 @@ def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
 
 def _direction(op: Operator, state: LBFGSState) -> Any:
     """Return the quasi-Newton direction, by the two-loop recursion."""
-    pairs = [(state.steps[k, ...], state.changes[k, ...]) for k in range(state.steps.shape[0])]
+    pairs = list(zip(state.steps, state.changes, strict=True))
     Q, weights = state.gradient, []
     for S, Y in reversed(pairs):
         curvature = inner(op, S, Y)
         weight = inner(op, S, Q) / curvature
-        Q = Q - weight * Y
+        Q = op.add_scaled(Q, -weight, Y)
         weights.append((weight, curvature))
     if pairs:
         # Scale the preconditioner to have the right curvature along the last change of the gradient.
         S, Y = pairs[-1]
         D, preconditioned_Y = precondition(op, state, Q, Y)
         along_Y = inner(op, Y, preconditioned_Y)
-        D = D * (inner(op, S, Y) / along_Y) if along_Y > 0 else D  # zero if it underflows
+        D = D * (inner(op, S, Y) / along_Y if along_Y > 0 else 0.5)  # zero if it underflows
     else:
         (D,) = precondition(op, state, Q)
+        D = D / 2
     for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
-        D = D + (weight - inner(op, Y, D) / curvature) * S
+        D = op.add_scaled(D, weight - inner(op, Y, D) / curvature, S)
     return -D
 
 
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
-    """Multiply arrays of the shape of U by the inverse of the approximate second derivative."""
-    V = state.U * op.signature
+    """Multiply arrays of the shape of U by twice the inverse of the approximate second derivative."""
+    V = op.signed(state.U)
     gram = V.T @ V
     rank = V.shape[1]
     entries = op.n_positive
@@ -189,7 +186,5 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     small = max(op.alpha / 2 + neglected + _NEGLIGIBLE * size, rounding)
     ridge = share * gram + small * op.xp.eye(rank, dtype=V.dtype, device=V.device)
     if alike:
-        half = op.xp.linalg.solve(ridge, op.xp.concat([array.T for array in arrays], axis=1)).T / 2
-        return tuple(half[k * op.n : (k + 1) * op.n, ...] for k in range(len(arrays)))
-    half = op.solve_rows(V, ridge, op.xp.stack(arrays, axis=2)) / 2
-    return tuple(half[:, :, k] for k in range(len(arrays)))
+        return tuple(op.xp.linalg.solve(ridge, array.T).T for array in arrays)
+    return op.solve_rows(V, ridge, *arrays)

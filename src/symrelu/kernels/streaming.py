@@ -1,0 +1,284 @@
+"""One pass over the tiles of X = A B^T, shared by threads that run without the GIL.
+
+Each worker takes the next free tile, forms it, turns it into its excess E (:mod:`symrelu.kernels.tiles`) and
+multiplies it with the corresponding rows of V, all in compiled code. It then waits for its *turn* to add the
+products to the result. Floating-point sums depend on their order, so products are added in the order of the
+schedule, whichever worker computed them: the result has the same bits for any number of workers.
+
+The schedule of a symmetric X is a round-robin tournament. In round d, block i meets block d - i (mod blocks):
+each block appears once in every round, and the turn of a tile is the number of its round. A worker only
+ever waits for tiles of earlier rounds, which were taken before its own, so there is no deadlock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.kernels.atomics import fetch_add, load, store
+from symrelu.kernels.jit import compiled
+from symrelu.kernels.threads import allowed_threads, run_workers
+from symrelu.kernels.tiles import TILE, PackedEntries, Sums, blocks_of, dense_excess, sparse_excess
+
+# A thread with less work than this (multiplications of the first product) takes longer to start than it saves.
+MIN_WORK_OF_A_THREAD = 2e7
+
+# Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
+_WORK_OF_A_CALL = 4e8
+
+# Cost of the excess and the sums for each entry of a tile, in multiplications.
+_WORK_OF_AN_ENTRY = 8
+
+# Number of times a worker polls for its turn before it yields its core; well below a millisecond.
+_LOOKS = 100_000
+
+# Why a call of compiled code returns: no tile is left; the worker's turn has not come; the limit is reached.
+_FINISHED, _NOT_ITS_TURN, _LIMIT_REACHED = 0, 1, 2
+
+
+class Pass(NamedTuple):
+    """What the workers of a pass share."""
+
+    A: np.ndarray
+    B: np.ndarray
+    V: np.ndarray  # without columns where only the sums are wanted
+    side: int
+    symmetric: bool
+    schedule: np.ndarray  # block of rows, block of columns and turn of each tile
+    taken: np.ndarray  # how many tiles have been taken
+    turns: np.ndarray  # of each block of rows of the result: whose turn it is
+    out: np.ndarray
+    sums: np.ndarray  # one row for each block of rows
+
+
+class Desk(NamedTuple):
+    """What a worker has to itself."""
+
+    tile: np.ndarray
+    product: np.ndarray  # of the tile and V
+    mirrored: np.ndarray  # of the transposed tile and V
+    sums: np.ndarray
+    waiting: np.ndarray  # the number of a tile whose turn has not come, or -1
+
+
+@compiled
+def dense_share(shared, desk, limit, coded, zero_weight):  # type: ignore[no-untyped-def]
+    """Make up to ``limit`` tiles of a pass, M given whole: see :func:`~symrelu.kernels.tiles.dense_excess`."""
+    for _ in range(limit):
+        t = desk.waiting[0]
+        if t < 0:
+            t = fetch_add(shared.taken, 0, 1)
+            if t >= len(shared.schedule):
+                return _FINISHED
+            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+            tile = gram_tile(shared, desk, i, j)
+            sums = dense_excess(tile, coded, i * shared.side, j * shared.side, zero_weight)
+            keep_sums(desk, sums)
+            multiply_tile(shared, desk, tile, i, j)
+        if not deliver(shared, desk, t):
+            return _NOT_ITS_TURN
+    return _LIMIT_REACHED
+
+
+@compiled
+def sparse_share(shared, desk, limit, support, unknown, zero_weight):  # type: ignore[no-untyped-def]
+    """Make up to ``limit`` tiles of a pass, M given by its entries, packed."""
+    for _ in range(limit):
+        t = desk.waiting[0]
+        if t < 0:
+            t = fetch_add(shared.taken, 0, 1)
+            if t >= len(shared.schedule):
+                return _FINISHED
+            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+            tile = gram_tile(shared, desk, i, j)
+            k = i * support.column_blocks + j
+            here = slice(support.start[k], support.start[k + 1])
+            hidden = slice(unknown.start[k], unknown.start[k + 1])
+            sums = sparse_excess(
+                tile,
+                support.rows[here],
+                support.cols[here],
+                support.values[here],
+                unknown.rows[hidden],
+                unknown.cols[hidden],
+                zero_weight,
+            )
+            keep_sums(desk, sums)
+            multiply_tile(shared, desk, tile, i, j)
+        if not deliver(shared, desk, t):
+            return _NOT_ITS_TURN
+    return _LIMIT_REACHED
+
+
+@compiled
+def gram_tile(shared, desk, i, j):  # type: ignore[no-untyped-def]
+    """Return tile (i, j) of A B^T."""
+    rows = shared.A[i * shared.side : (i + 1) * shared.side]
+    cols = shared.B[j * shared.side : (j + 1) * shared.side]
+    tile = desk.tile[: len(rows) * len(cols)].reshape(len(rows), len(cols))
+    np.dot(rows, cols.T, tile)
+    return tile
+
+
+@compiled
+def keep_sums(desk, sums):  # type: ignore[no-untyped-def]
+    """Write the sums of a tile to the desk, one by one: an assignment to a slice takes seconds to compile."""
+    for k in range(len(sums)):
+        desk.sums[k] = sums[k]
+
+
+@compiled
+def multiply_tile(shared, desk, tile, i, j):  # type: ignore[no-untyped-def]
+    """Multiply a tile with its rows of V, and above the diagonal of a symmetric X its transpose too."""
+    columns = shared.V.shape[1]
+    if columns == 0:
+        return
+    rows, cols = tile.shape
+    V = shared.V[j * shared.side : j * shared.side + cols]
+    np.dot(tile, V, desk.product[: rows * columns].reshape(rows, columns))
+    if shared.symmetric and i != j:
+        V = shared.V[i * shared.side : i * shared.side + rows]
+        np.dot(tile.T, V, desk.mirrored[: cols * columns].reshape(cols, columns))
+
+
+@compiled
+def deliver(shared, desk, t):  # type: ignore[no-untyped-def]
+    """Add what came of tile t to the results when its turn comes; return False if it does not come soon."""
+    i, j, turn = shared.schedule[t]
+    mirrored = shared.symmetric and i != j
+    looks = 0
+    while load(shared.turns, i) != turn or (mirrored and load(shared.turns, j) != turn):
+        looks += 1
+        if looks == _LOOKS:
+            desk.waiting[0] = t
+            return False
+    times = 2.0 if mirrored else 1.0
+    for k in range(len(desk.sums)):
+        shared.sums[i, k] += times * desk.sums[k]
+    add_rows(shared.out, i * shared.side, shared.side, desk.product)
+    if mirrored:
+        add_rows(shared.out, j * shared.side, shared.side, desk.mirrored)
+        store(shared.turns, j, turn + 1)
+    store(shared.turns, i, turn + 1)
+    desk.waiting[0] = -1
+    return True
+
+
+@compiled
+def add_rows(out, first, count, product):  # type: ignore[no-untyped-def]
+    """Add a product, row after row, to the rows of ``out`` from ``first`` on."""
+    columns = out.shape[1]
+    for row in range(min(count, len(out) - first)):
+        for c in range(columns):
+            out[first + row, c] += product[row * columns + c]
+
+
+class TileData(NamedTuple):
+    """M for a pass: a function that makes a share of it, and what it takes beyond the pass and the desk."""
+
+    share: Callable[..., int]
+    arguments: tuple[Any, ...]
+
+
+def dense_tiles(coded: np.ndarray, zero_weight: np.floating[Any]) -> TileData:
+    """Return M given whole, with a negative number at the unknown entries."""
+    return TileData(dense_share, (coded, zero_weight))
+
+
+def sparse_tiles(support: PackedEntries, unknown: PackedEntries, zero_weight: np.floating[Any]) -> TileData:
+    """Return M given by its positive and its unknown entries."""
+    return TileData(sparse_share, (support, unknown, zero_weight))
+
+
+def stream(
+    A: np.ndarray,
+    B: np.ndarray,
+    V: np.ndarray | None,
+    data: TileData,
+    *,
+    symmetric: bool = False,
+    side: int = TILE,
+) -> tuple[np.ndarray | None, Sums]:
+    """Return E V and the sums of squares, where E is the excess at X = A B^T.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, rank)
+    B : ndarray of shape (q, rank)
+    V : ndarray of shape (q, columns), or None
+        Without V only the sums are computed: one matrix product less.
+    data : TileData
+        M, cut into tiles of the same side.
+    symmetric : bool
+        Promise that X and the data are symmetric: each tile above the diagonal then serves both sides.
+    side : int
+        Side length of a tile. The last digits of the result depend on it.
+    """
+    shared = _new_pass(A, B, V, symmetric, side)
+    tile_work = side * side * (A.shape[1] + _WORK_OF_AN_ENTRY)
+    limit = max(1, int(_WORK_OF_A_CALL / tile_work))
+
+    def work(_: int, stopped: Callable[[], bool]) -> None:
+        desk = _new_desk(shared)
+        end = _LIMIT_REACHED
+        while end != _FINISHED and not stopped():
+            end = data.share(shared, desk, limit, *data.arguments)
+            if end == _NOT_ITS_TURN:
+                time.sleep(0)  # the worker whose turn it is may have no core
+
+    run_workers(work, min(len(shared.turns), workers_for(len(A) * len(B) * A.shape[1])))
+    return (None if V is None else shared.out), Sums(*(float(total) for total in shared.sums.sum(axis=0)))
+
+
+def workers_for(multiplications: float) -> int:
+    """Return how many threads so much work is worth, of those that are allowed."""
+    return max(1, min(allowed_threads(), int(multiplications / MIN_WORK_OF_A_THREAD)))
+
+
+def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: bool, side: int) -> Pass:
+    row_blocks, column_blocks = blocks_of(len(A), side), blocks_of(len(B), side)
+    columns = 0 if V is None else V.shape[1]
+    return Pass(
+        A=np.ascontiguousarray(A),
+        B=np.ascontiguousarray(B),
+        V=np.empty((len(B), 0), A.dtype) if V is None else np.ascontiguousarray(V),
+        side=side,
+        symmetric=symmetric,
+        schedule=symmetric_schedule(row_blocks) if symmetric else schedule(row_blocks, column_blocks),
+        taken=np.zeros(1, np.int64),
+        turns=np.zeros(row_blocks, np.int64),
+        out=np.zeros((len(A), columns), A.dtype),
+        sums=np.zeros((row_blocks, len(Sums._fields))),
+    )
+
+
+def _new_desk(shared: Pass) -> Desk:
+    rows, cols, columns = min(shared.side, len(shared.A)), min(shared.side, len(shared.B)), shared.V.shape[1]
+    dtype = shared.A.dtype
+    return Desk(
+        tile=np.empty(rows * cols, dtype),
+        product=np.empty(rows * columns, dtype),
+        mirrored=np.empty(cols * columns, dtype),
+        sums=np.zeros(len(Sums._fields)),
+        waiting=np.full(1, -1, np.int64),
+    )
+
+
+@lru_cache(maxsize=4)
+def symmetric_schedule(blocks: int) -> np.ndarray:
+    """Return the tiles with i <= j, round by round, as rows of i, j and turn."""
+    i = np.arange(blocks)
+    turn, i = (index.ravel() for index in np.meshgrid(i, i, indexing="ij"))
+    j = (turn - i) % blocks
+    return np.stack([i, j, turn], axis=1)[i <= j]
+
+
+@lru_cache(maxsize=4)
+def schedule(row_blocks: int, column_blocks: int) -> np.ndarray:
+    """Return all tiles, column by column, as rows of i, j and turn."""
+    j, i = np.divmod(np.arange(row_blocks * column_blocks), row_blocks)
+    return np.stack([i, j, j], axis=1)
