@@ -59,8 +59,9 @@ class AAPB:
     ----------
     step_size : float or "adaptive", default=1.0
         The paper's eta, a number (the theory covers up to 1) or "adaptive". The paper's tables are reproduced
-        by 10, which diverges on some small or dense matrices; larger values diverge on most. "adaptive" takes the longest steps for which the inequality behind the theory holds, checked after each
-        step: it needs no tuning and does not diverge.
+        by 10, which diverges on some small or dense matrices; larger values diverge on most. "adaptive" takes
+        the longest steps for which the inequality behind the theory holds, checked after each step: it needs no
+        tuning and does not diverge.
     momentum : float, default=1.0
         The paper's beta, in [0, 1]: step k extrapolates with the weight ``momentum * (k - 1) / (k + 2)``.
     safeguard : bool, default=False
