@@ -113,7 +113,11 @@ def on_host(op: Operator, state: State) -> State:
     """Return a state with host arrays in place of the operator's."""
     values = {field.name: getattr(state, field.name) for field in fields(state)}
     arrays = {name: value for name, value in values.items() if not isinstance(value, (int, float))}
-    return replace(state, **{name: op.to_numpy(array) for name, array in arrays.items()})
+    return replace(state, **{name: _to_numpy(op, value) for name, value in arrays.items()})
+
+
+def _to_numpy(op: Operator, value: Any) -> Any:
+    return tuple(map(op.to_numpy, value)) if isinstance(value, tuple) else op.to_numpy(value)
 
 
 def iterates(solver: Any, op: Operator, U0: np.ndarray, steps: int) -> list[State]:

@@ -35,7 +35,9 @@ def test_state_is_flat(solver):
     problem = PROBLEMS["plain"]
     state = run(SOLVERS[solver], OPERATORS["sparse"](problem), start(problem), 3)
     for field in dataclasses.fields(state):
-        assert isinstance(getattr(state, field.name), (int, float, np.ndarray)), field.name
+        value = getattr(state, field.name)
+        for part in value if isinstance(value, tuple) else [value]:
+            assert isinstance(part, (int, float, np.ndarray)), field.name
     op = OPERATORS["sparse"](problem)
     again = op.loss(state.U)
     assert_allclose(state.latent_loss, again.latent_loss, rtol=1e-12)

@@ -31,12 +31,6 @@ class HostOperator(Operator):
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
 
-    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
-        return inner(A, B)
-
-    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
-        return add_scaled(A, weight, B)
-
 
 class shared_property(cached_property[Any]):  # used like a function: @shared_property
     """A property of the data alone, computed once for all operators that share the data."""
@@ -78,6 +72,12 @@ class SupportOperator(HostOperator):
     @property
     def n_positive(self) -> int:
         return len(self.support[1])
+
+    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
+        return inner(A, B)
+
+    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
+        return add_scaled(A, weight, B)
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
         # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
