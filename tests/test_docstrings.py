@@ -1,10 +1,14 @@
 """Every public object, and all that the API page lists, documents itself and its parameters."""
 
+import ast
+import dataclasses
 import inspect
 import re
 import warnings
+from enum import Enum
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 
@@ -18,6 +22,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from numpydoc.docscrape import ClassDoc, FunctionDoc
 
+SOURCES = Path(symrelu.__file__).parent
 PAGE = Path(__file__).parent.parent / "docs" / "api.rst"
 MODULES = [symrelu, fitted, graphs, datasets, metrics, baselines, loop, operators, settings, solvers]
 # For those who extend the library: there a sentence and the annotations may be enough.
@@ -146,26 +151,114 @@ def test_parameters_are_documented(name):
     thing = OBJECTS[name]
     assert thing.__doc__, f"{name} has no docstring"
     assert thing.__doc__.strip().splitlines()[0].endswith((".", ":")), "the summary is a sentence on one line"
-    doc = ClassDoc(thing) if inspect.isclass(thing) else FunctionDoc(thing)
-    documented = [p for entry in doc["Parameters"] for p in entry.name.split(", ")]
-    if not documented:
-        return
-    actual = [
+    doc = documentation(thing)
+    documented, attributes = names_in(doc["Parameters"]), names_in(doc["Attributes"])
+    if documented:
+        assert documented == arguments(thing)
+    elif needs_parameters(name) and inspect.isclass(thing):
+        missing = [field for field in fields(thing) if field not in attributes]
+        assert not missing, "a class needs the section Parameters, or Attributes that cover its fields"
+
+
+def documentation(thing):
+    """Return the docstring in sections, without the members that numpydoc would add to those of a class."""
+    return (
+        ClassDoc(thing, config={"show_class_members": False}) if inspect.isclass(thing) else FunctionDoc(thing)
+    )
+
+
+def names_in(section):
+    return [name for entry in section for name in entry.name.split(", ")]
+
+
+def arguments(thing):
+    return [
         ("**" if parameter.kind is parameter.VAR_KEYWORD else "") + parameter.name
         for parameter in inspect.signature(thing).parameters.values()
         if parameter.name != "self"
     ]
-    assert documented == actual
+
+
+def fields(kind):
+    """Return what a class stores of the arguments it takes; nothing if users do not call it with any."""
+    if issubclass(kind, (Enum, BaseException)) or getattr(kind, "_is_protocol", False):
+        return []
+    return (
+        [field.name for field in dataclasses.fields(kind)]
+        if dataclasses.is_dataclass(kind)
+        else arguments(kind)
+    )
+
+
+def needs_parameters(name):
+    return OBJECTS[name] in ON_PAGE.values() or not name.startswith(INTERNAL)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in OBJECTS if inspect.isfunction(OBJECTS[name]) and not name.startswith(INTERNAL)]
+    "name", [name for name in OBJECTS if inspect.isfunction(OBJECTS[name]) and needs_parameters(name)]
 )
 def test_functions_with_arguments_document_them(name):
     thing = OBJECTS[name]
-    doc = FunctionDoc(thing)
+    doc = documentation(thing)
     signature = inspect.signature(thing)
     if signature.parameters:
         assert doc["Parameters"]
     if signature.return_annotation not in (None, "None"):
         assert doc["Returns"]
+
+
+def trees():
+    for path in sorted(SOURCES.rglob("*.py")):
+        yield path.relative_to(SOURCES).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+TREES = dict(trees())
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@pytest.mark.parametrize("file", TREES)
+def test_headings_have_their_own_line(file):
+    """A heading that was joined with its underline is no section any more."""
+    nodes = (node for node in ast.walk(TREES[file]) if isinstance(node, DOCUMENTED))
+    lines = (line for node in nodes for line in (ast.get_docstring(node) or "").splitlines())
+    assert not [line for line in lines if re.search(r"\w -{3,}", line)]
+
+
+def strings(tree):
+    """Yield the texts of a file, docstrings too: a formatted one whole, with {} for each value in it."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            yield node.value
+
+
+def paths_in(text):
+    """Yield each path ``symrelu.x.y`` of a text, and whether the text calls it."""
+    for match in re.finditer(r"(?<![\w./-])symrelu((?:\.[A-Za-z_]\w*)+)(\(?)", text):
+        yield f"symrelu{match[1]}", bool(match[2])
+
+
+@pytest.mark.parametrize("file", TREES)
+def test_paths_in_texts_exist(file):
+    """No message sends the user to a name that is not there, or to call what cannot be called."""
+    named = {pair for text in strings(TREES[file]) for pair in paths_in(text)}
+    things = {path: thing_at(path) for path, _ in named}
+    assert not [path for path, thing in things.items() if thing is None]
+    assert not [path for path, called in named if called and not callable(things[path])]
+
+
+def thing_at(path):
+    """Return the object or the module at a path, or None."""
+    thing = found(path)
+    if thing is None and find_spec("symrelu." + path.split(".")[1]) and find_spec(path):
+        return import_module(path)
+    return thing
+
+
+def test_paths_of_a_text():
+    text = "Pass symrelu.graphs.from_edges({}).matrix. See symrelu.Status, or symrelu. Not my.symrelu.x."
+    assert list(paths_in(text)) == [("symrelu.graphs.from_edges", True), ("symrelu.Status", False)]
+    tree = ast.parse("x = f'call symrelu.{name}(' 'symrelu.decompose' f'({M})'")
+    assert [pair for text in strings(tree) for pair in paths_in(text)] == [("symrelu.decompose", True)]

@@ -1,6 +1,7 @@
 """Who may import whom."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -9,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import symrelu
+from symrelu import old_names
 from symrelu.experiments import EXPERIMENTS, Experiment
 
 ROOT = Path(symrelu.__file__).parent
 HEAVY = ("torch", "dask", "matplotlib", "typer", "networkx", "rich", "pandas", "anndata", "jinja2", "sklearn")
 
 # The rule: imports point down. A package imports itself and the lines below its own, nothing else of symrelu.
+# A public name such as symrelu.decompose counts as its home; old names are not for use inside the library.
 LINES = """
     cli
     experiments
@@ -29,17 +32,29 @@ LINES = """
 """
 LEVEL = {name: level for level, line in enumerate(LINES.split("\n")) for name in line.split()}
 ENTRY_POINTS = {"__init__", "__main__", "old_names"}  # they may import everything
+ABOVE_ALL = 0  # the level of names that LINES does not list: no package may import them
+
+# Who imports symrelu itself, for its version alone.
+READ_THE_VERSION = {"fit/checkpoint.py", "experiments/cells.py", "experiments/environment.py"}
+# Who imports parts of symrelu by strings, from tables or folders of its own.
+IMPORT_BY_STRING = {"__init__.py", "old_names.py", "operators/__init__.py", "experiments/__init__.py"}
+
+FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
 
-def imports(path, *, for_types=True):
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree, *, for_types=True):
     """Return the modules a file imports at any place, those of ``if TYPE_CHECKING`` only if asked."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     if not for_types:
         tree.body = [node for node in tree.body if not ast.unparse(node).startswith("if TYPE_CHECKING")]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{ast.unparse(node)}: imports must be absolute"
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
@@ -48,23 +63,101 @@ def layer_of(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def layers_imported(path):
-    ours = (name.split(".") for name in imports(path) if name.startswith("symrelu."))
-    return {parts[1] for parts in ours} & set(LEVEL)
+def wrong_imports(here, tree):
+    """Return the layers and unknown names of symrelu that a module of the layer ``here`` must not import."""
+    names = {name.split(".")[1] for name in imports(tree) if name.startswith("symrelu.")} - {"__version__"}
+    layers = {symrelu._HOMES.get(name, f"symrelu.{name}").split(".")[1] for name in names}
+    return {there for there in layers - {here} if LEVEL.get(there, ABOVE_ALL) <= LEVEL[here]}
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_one_way(path):
-    here = layer_of(path)
+@pytest.mark.parametrize("name", FILES)
+def test_imports_point_one_way(name):
+    here = layer_of(FILES[name])
     if here not in ENTRY_POINTS:
-        wrong = {there for there in layers_imported(path) - {here} if LEVEL[there] <= LEVEL[here]}
+        wrong = wrong_imports(here, parsed(FILES[name]))
         assert not wrong, f"{here} must not import {wrong}: see LINES"
+
+
+@pytest.mark.parametrize(
+    ("here", "line", "wrong"),
+    [
+        ("fit", "from symrelu.kernels import threads", set()),
+        ("kernels", "from symrelu.kernels.jit import compiled", set()),
+        ("kernels", "from symrelu import __version__", set()),
+        ("kernels", "from symrelu import PALM, SymReLU", {"solvers", "estimators"}),
+        ("kernels", "import symrelu.fit.decompose as module", {"fit"}),
+        ("kernels", "from symrelu import decompose", {"fit"}),
+        ("cli", "from symrelu.loop import Limits", {"loop"}),
+        ("cli", "from symrelu import linkage", {"linkage"}),
+        ("cli", "from symrelu import old_names", {"old_names"}),
+        ("cli", "from symrelu import *", {"*"}),
+        ("solvers", "from symrelu import Problem", {"problem"}),
+    ],
+)
+def test_what_the_rule_refuses(here, line, wrong):
+    assert wrong_imports(here, ast.parse(f"def use():\n    {line}" if "*" not in line else line)) == wrong
+
+
+def test_old_names_are_no_layers():
+    assert not set(old_names.MOVED) & {*LEVEL, *symrelu._HOMES}
+
+
+def uses_of_symrelu(tree):
+    """Yield, as text, each ``import symrelu...``, and what is taken from the name ``symrelu``."""
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    taken = {id(node.value): ast.unparse(node) for node in attributes}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (ast.unparse(node) for alias in node.names if alias.name.split(".")[0] == "symrelu")
+        elif isinstance(node, ast.Name) and node.id == "symrelu":
+            yield taken.get(id(node), "symrelu")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_only_the_version_is_taken_from_symrelu_itself(name):
+    allowed = {"import symrelu", "symrelu.__version__"} if name in READ_THE_VERSION else set()
+    assert set(uses_of_symrelu(parsed(FILES[name]))) == allowed
+
+
+def imports_by_string(tree):
+    """Yield, as text, the calls of import_module whose argument does not name another library."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            call = ast.unparse(node)
+            if not re.search(r"""import\w*\(f?['"](?!symrelu\b)\w[\w.{}]*['"]\)$""", call):
+                yield call
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - IMPORT_BY_STRING))
+def test_no_part_of_symrelu_is_imported_by_a_string(name):
+    assert not list(imports_by_string(parsed(FILES[name])))
+
+
+@pytest.mark.parametrize(
+    ("call", "seen"),
+    [
+        ("import_module('pandas')", False),
+        ("import_module(f'matplotlib.{module}')", False),
+        ("import_module('symrelu')", True),
+        ("importlib.import_module('symrelu.fit.decompose')", True),
+        ("import_module(f'symrelu.{name}')", True),
+        ("import_module('.fit', 'symrelu')", True),
+        ("import_module(f'{__name__}.x')", True),
+        ("import_module(name)", True),
+        ("__import__('symrelu.fit')", True),
+    ],
+)
+def test_which_imports_by_a_string_are_seen(call, seen):
+    assert bool(list(imports_by_string(ast.parse(call)))) == seen
+
+
+CONTRACT = (["symrelu", "operators", "base"], ["symrelu", "solvers"])
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("*.py")), ids=lambda path: path.name)
 def test_solvers_know_the_contract_alone(path):
-    names = {name for name in imports(path) if name.startswith("symrelu.")}
-    assert not [n for n in names if not n.startswith(("symrelu.solvers", "symrelu.operators.base"))]
+    ours = [name.split(".") for name in imports(parsed(path)) if name.split(".")[0] == "symrelu"]
+    assert not [parts for parts in ours if not any(parts[: len(part)] == part for part in CONTRACT)]
 
 
 def test_every_layer_has_its_line():
@@ -85,7 +178,11 @@ def test_parts_of_a_package_import_one_another_in_no_circle(package):
     parts = {path.stem: path for path in (ROOT / package).glob("*.py")}
     prefix = f"symrelu.{package}."
     needs = {
-        part: {name.removeprefix(prefix) for name in imports(path, for_types=False) if name.startswith(prefix)}
+        part: {
+            name.removeprefix(prefix)
+            for name in imports(parsed(path), for_types=False)
+            if name.startswith(prefix)
+        }
         & set(parts)
         for part, path in parts.items()
     }
@@ -96,12 +193,12 @@ def test_parts_of_a_package_import_one_another_in_no_circle(package):
 def test_the_command_line_knows_no_experiment_by_name(path):
     known = {make.__module__ for make in EXPERIMENTS.values()} | {"symrelu.experiments.paper"}
     classes = {f"symrelu.experiments.{kind.__name__}" for kind in Experiment.__subclasses__()}
-    assert not (known | classes) & set(imports(path))
+    assert not (known | classes) & set(imports(parsed(path)))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "solvers").glob("*.py")), ids=lambda path: path.name)
 def test_solvers_know_no_array_library(path):
-    roots = {name.split(".")[0] for name in imports(path)}
+    roots = {name.split(".")[0] for name in imports(parsed(path))}
     assert not roots & {"numpy", "scipy", "torch", "dask", "numba"}
 
 
@@ -110,12 +207,37 @@ ASKS_WHETHER_SPARSE = {"validation", "problem", "graphs", "datasets", "files", "
 ASKS_ONCE = {"fitted", "plots"}  # in one place, of rows or matrices that are no Problem
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda path: str(path.relative_to(ROOT)))
-def test_few_ask_whether_a_matrix_is_sparse(path):
-    layer = layer_of(path)
+SPARSE_CLASS = re.compile(r"\b((bsr|coo|csc|csr|dia|dok|lil)_(array|matrix)|sparray|spmatrix)\b")
+
+
+def asks_whether_sparse(node):
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in {"isinstance", "issubclass"}:
+        return bool(SPARSE_CLASS.search(ast.unparse(node)))
+    name = getattr(node, "id", getattr(node, "attr", ""))  # of a variable or an attribute
+    return name.startswith(("issparse", "isspmatrix"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_few_ask_whether_a_matrix_is_sparse(name):
+    layer = layer_of(FILES[name])
     if layer not in ASKS_WHETHER_SPARSE:
-        questions = path.read_text(encoding="utf-8").count("issparse(")
+        questions = sum(map(asks_whether_sparse, ast.walk(parsed(FILES[name]))))
         assert questions <= (layer in ASKS_ONCE), f"{layer} must not ask: see symrelu.problem.Problem"
+
+
+@pytest.mark.parametrize(
+    ("line", "questions"),
+    [
+        ("issparse(M)", 1),
+        ("scipy.sparse.issparse(M) or issparse(N)", 2),
+        ("list(map(issparse, parts))", 1),
+        ("isinstance(M, csr_array)", 1),
+        ("isinstance(M, (np.ndarray, sparse.spmatrix))", 1),
+        ("isinstance(M, np.ndarray) and csr_array(M)", 0),
+    ],
+)
+def test_which_questions_are_seen(line, questions):
+    assert sum(map(asks_whether_sparse, ast.walk(ast.parse(line)))) == questions
 
 
 def test_import_loads_nothing_heavy():

@@ -21,11 +21,36 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def has_tests(path):
+    """Return whether a file has a test, as a function or as a method of a class."""
+    functions = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef))
+    return any(function.name.startswith("test_") for function in functions)
+
+
+def modules_used(path):
+    """Yield what a file of tests or its helpers import, public names as the modules that define them."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = getattr(node, "module", None)
+            for full in (f"{module}.{alias.name}" if module else alias.name for alias in node.names):
+                yield symrelu._HOMES.get(full.removeprefix("symrelu."), full)
+            helper = TESTS / f"{module}.py"
+            yield from modules_used(helper) if helper.is_file() else ()
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_every_module_has_its_tests(path):
     """Nobody who changes a module has to search for its tests."""
     tests = TESTS / path.relative_to(ROOT).parent / f"test_{path.name}"
     assert tests.is_file(), f"{name(path)} needs {tests.relative_to(TESTS)}"
+    assert has_tests(tests), f"{tests.relative_to(TESTS)} has no test"
+    package = ".".join(("symrelu", path.relative_to(ROOT).parts[0].removesuffix(".py")))
+    named = {f"{module}." for module in modules_used(tests)}
+    assert any(module.startswith(f"{package}.") for module in named), f"it must import from {package}"
 
 
 def test_folders_of_tests_are_those_of_the_packages():
@@ -48,9 +73,7 @@ def body_lines(function):
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_functions_are_short(path):
     functions = (
-        node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        node for node in ast.walk(parsed(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     )
     long = {node.name: body_lines(node) for node in functions if body_lines(node) > MOST_BODY}
     assert not long, f"{name(path)} has functions above {MOST_BODY} lines: {long}"

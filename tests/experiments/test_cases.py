@@ -1,7 +1,9 @@
 """The matrices that experiments fit."""
 
 import pytest
+from numpy.testing import assert_array_equal
 
+from symrelu.datasets import load_digits_graph
 from symrelu.experiments import find_data_sets
 from symrelu.experiments.cases import DigitsGraph
 
@@ -16,5 +18,7 @@ def test_a_data_file_that_changes_is_noticed(tmp_path):
 
 
 def test_digits_graph_is_the_embedded_one():
-    M = DigitsGraph().load(0)
+    M, expected = DigitsGraph().load(0), load_digits_graph()[0]
     assert M.shape == (DigitsGraph().n,) * 2
+    for part in ("indptr", "indices", "data"):
+        assert_array_equal(getattr(M, part), getattr(expected, part))

@@ -84,7 +84,14 @@ COUNTS = ("iteration", "evaluations")  # the integer columns of a history
 
 
 class Record(NamedTuple):
-    """One row of a history."""
+    """One row of a history.
+
+    Attributes
+    ----------
+    iteration, evaluations : int
+    seconds, relative_error, latent_loss, objective, gradient_norm : float
+        As in :class:`History`.
+    """
 
     # The fields of History, in the same order.
     iteration: int

@@ -153,7 +153,15 @@ class FittedModel(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OneFactor(FittedModel):
-    """A model with X = (U * signature) U^T, which is symmetric."""
+    """A model with X = (U * signature) U^T, which is symmetric.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, rank)
+        The factor.
+    signature : ndarray of shape (rank,)
+        Signs of its columns, +1 or -1.
+    """
 
     @property
     def right(self) -> np.ndarray:

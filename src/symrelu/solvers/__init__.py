@@ -35,6 +35,10 @@ def get_solver(solver: Any) -> Solver:
     ----------
     solver : str or Solver
         A name in ``SOLVERS`` (the solver with its default settings), or an instance.
+
+    Returns
+    -------
+    solver : Solver
     """
     known = ", ".join(repr(name) for name in SOLVERS)
     if isinstance(solver, str):

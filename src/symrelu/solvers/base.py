@@ -19,12 +19,22 @@ Vector = Annotated[Any, (None,)]
 class State:
     """The progress of a solver: arrays and numbers only, so that it can be saved to a file.
 
-    ``objective``, ``latent_loss``, ``loss`` and ``latent_norm`` are those at ``U``. So is ``gradient_norm`` if
-    ``gradient_at_U`` is true; otherwise it is an approximation that cost nothing, and the loop computes the
-    exact one before it declares ``U`` stationary.
-
     A checkpoint is validated against the annotations: ``float``, ``int`` and ``bool`` for numbers, ``Factor``,
     ``Factors`` and ``Vector`` for arrays.
+
+    Parameters
+    ----------
+    U : array of shape (n, rank)
+        The factor.
+    objective : float
+        latent_loss + alpha/2 ||U||^2 at U.
+    gradient_norm : float
+        Norm of the gradient of the objective, at U if gradient_at_U is true.
+    latent_loss, loss, latent_norm : float
+        As in :class:`~symrelu.operators.Evaluation`, at U.
+    gradient_at_U : bool, default=True
+        If false, gradient_norm is an approximation that cost nothing, and the loop computes the exact one
+        before it declares U stationary.
     """
 
     U: Factor
