@@ -9,7 +9,7 @@ from typing import Annotated
 from symrelu.experiments.cases import ReluGram
 from symrelu.experiments.cells import Cell
 from symrelu.experiments.experiment import Experiment, Results, results_of
-from symrelu.experiments.methods import EIGEN_IMPUTED, LBFGS_IMPUTED
+from symrelu.experiments.methods import EIGEN_IMPUTED, LBFGS_IMPUTED, Method
 from symrelu.experiments.registry import Option, Quick, Seeds, register_experiment
 from symrelu.experiments.tables import Entry, Table
 from symrelu.fit.settings import Limits
@@ -30,7 +30,7 @@ class Ranks(Experiment):
     def introduction(self) -> Sequence[str]:
         return (f"{CASE.name}, 20 iterations.",)
 
-    def _cells(self, rank: int, method) -> list[Cell]:
+    def _cells(self, rank: int, method: Method) -> list[Cell]:
         return [Cell(CASE, rank, method, seed, Limits(max_iter=20)) for seed in range(self.seeds)]
 
     def cells(self) -> Sequence[Cell]:

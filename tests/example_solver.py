@@ -1,15 +1,16 @@
 """The solver of docs/extending.rst."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from symrelu.operators import Operator
-from symrelu.solvers.base import Factor, State, check_range, objective, square_norm
+from symrelu.operators.base import Operator
+from symrelu.solvers.base import Factor, State, check_range
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DescentState(State):
+    """The state of gradient descent."""
+
     gradient: Factor
 
 
@@ -24,7 +25,7 @@ class Descent:
     """
 
     State = DescentState
-    requires = frozenset()
+    requires = frozenset[str]()
 
     rate: float = 0.5
 
@@ -32,17 +33,11 @@ class Descent:
         check_range(self, "rate", 0, 1, low_included=False)
 
     def init(self, op: Operator, U0: Any) -> DescentState:
+        """Evaluate at U0."""
         passed = op.residual_product(U0, U0)  # one evaluation
         gradient = op.alpha * U0 - 2 * passed.product * op.signature
-        return DescentState(
-            U=U0,
-            objective=objective(op, U0, passed.latent_loss),
-            gradient_norm=math.sqrt(square_norm(op, gradient)),
-            latent_loss=passed.latent_loss,
-            loss=passed.loss,
-            latent_norm=passed.latent_norm,
-            gradient=gradient,
-        )
+        return DescentState.after(op, U0, passed, gradient, gradient=gradient)
 
     def step(self, op: Operator, state: DescentState) -> DescentState:
+        """Move against the gradient, and evaluate at the new factor."""
         return self.init(op, state.U - self.rate / (4 * op.norm + op.alpha) * state.gradient)

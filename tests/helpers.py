@@ -96,7 +96,8 @@ OPERATORS = {
     "torch in small tiles": lambda problem: torch_(problem, tile=7),
     "torch, dense": lambda problem: torch_(problem, np.asarray, tile=7),
 }
-# Those whose products are compiled, and those whose arrays are not NumPy's.
+# COMPILED: derived from SupportOperator, so their kernels are compiled and they have a ``support``. FOREIGN:
+# all others, mostly on other arrays than NumPy's. The reference, with which both are compared, is in neither.
 COMPILED = ("dense", "sparse", "dense in small tiles", "sparse in small tiles")
 FOREIGN = ("strict", "torch", "torch in small tiles", "torch, dense")
 

@@ -17,7 +17,7 @@ from symrelu.fit.settings import Limits
 from symrelu.fitted.solution import Solution
 from symrelu.metrics import random_mask
 from symrelu.problem import Problem
-from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
+from symrelu.solvers import AAPB, LBFGS, Eigen, Solver
 
 
 class Method(Hashable, Protocol):
@@ -42,13 +42,14 @@ class ReluFit:
     ----------
     name : str
         Name to print. As for all methods, it does not identify the fit.
-    solver : AAPB, Eigen, LBFGS or PALM
+    solver : Solver
+        Its repr must contain its hyperparameters, as that of a dataclass does.
     init : str
     alpha : float
     """
 
     name: str = field(repr=False, compare=False)
-    solver: AAPB | Eigen | LBFGS | PALM
+    solver: Solver
     init: str = "random"
     alpha: float = 0.0
 

@@ -59,10 +59,11 @@ def decompose(
     Parameters
     ----------
     M : sparse matrix, sparse array or array-like of shape (n, n), or a graph
-        Nonnegative and symmetric. Sparse input is never made dense, and float32 stays float32. Also accepted:
-        anything that :func:`symrelu.graphs.as_similarity` reads (a networkx or igraph graph, an AnnData, a
-        square table or an edge table, a torch tensor), whose node names are dropped (the estimators keep
-        them); and a :class:`~symrelu.Problem`, which has its own mask and diagonal and is not checked again.
+        Nonnegative and symmetric. Sparse input stays sparse (unless ``backend`` is "dense" or "reference"),
+        and float32 stays float32. Also accepted: anything that :func:`symrelu.graphs.as_similarity` reads (a
+        networkx or igraph graph, an AnnData, a square table or an edge table, a torch tensor), whose node
+        names are dropped (the estimators keep them); and a :class:`~symrelu.Problem`, which has its own mask
+        and diagonal and is not checked again.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unobserved. A zero means X <= 0; an unobserved entry is not fitted. The
         rows and columns of a DataFrame are matched to those of M by name.

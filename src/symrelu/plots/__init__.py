@@ -3,6 +3,7 @@
 from symrelu.plots.convergence import plot_convergence
 from symrelu.plots.figures import new_figure, plain_ticks, save_figure, shown_axes
 from symrelu.plots.matrices import binned, binned_gram, plot_matrices
+from symrelu.plots.rank_curve import plot_scores
 
 __all__ = [
     "binned",
@@ -11,6 +12,7 @@ __all__ = [
     "plain_ticks",
     "plot_convergence",
     "plot_matrices",
+    "plot_scores",
     "save_figure",
     "shown_axes",
 ]
