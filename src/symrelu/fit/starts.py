@@ -18,8 +18,6 @@ from symrelu.operators.base import Operator
 from symrelu.solvers.base import check_offers
 from symrelu.validation import check_choice, check_start, random_generator
 
-STARTS = ("random", "uniform", "spectral", "imputed")
-
 Product = Callable[[np.ndarray], np.ndarray]
 
 _STREAM = 1  # random stream: a start must be independent of data generated from the same seed
@@ -185,6 +183,7 @@ _MAKERS = {
     "spectral": spectral_start,
     "imputed": imputed_start,
 }
+STARTS = tuple(_MAKERS)
 _REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
 
 

@@ -24,6 +24,7 @@ from symrelu.operators import (
 from symrelu.problem.distances import advice_on_distances
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
+    DIAGONALS,
     as_array,
     check_choice,
     check_items,
@@ -121,7 +122,7 @@ class Problem:
         -------
         problem : Problem
         """
-        check_choice("diagonal", diagonal, ("fit", "ignore"))
+        check_choice("diagonal", diagonal, DIAGONALS)
         if isinstance(M, Problem):
             M._check_no_conflict(mask, diagonal, name)
             problem = M

@@ -1,6 +1,6 @@
 """Check factors: that U is an array, and that a fit can start from it.
 
-This is a separate module because a factor is small, dense and of any sign: it shares no check with matrices.
+This is a separate module because a factor is small, dense and of any sign: few checks of matrices apply to it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
+
+from symrelu.validation.formats import as_rectangular_array
 
 
 def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: float = 0.0) -> np.ndarray:
@@ -33,10 +35,7 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: flo
 
 def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
     """Return a factor as a new array in ``dtype``."""
-    try:
-        array = np.asarray(U)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    array = as_rectangular_array(U, name)
     if array.dtype.kind not in "biuf":
         instead = " Pass solution.U, and signature=solution.signature." if hasattr(U, "signature") else ""
         raise TypeError(

@@ -23,6 +23,8 @@ from symrelu.validation.entries import (
 from symrelu.validation.formats import check_square, to_boolean, to_floats, without_stored_zeros
 from symrelu.validation.parameters import check_choice
 
+DIAGONALS = ("fit", "ignore")  # whether the diagonal of M is fitted or treated as unobserved
+
 # Asymmetry up to this fraction of the largest entry is taken as rounding errors of a kernel or a normalisation.
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
@@ -71,7 +73,7 @@ def check_observed(
     M : csr_array or ndarray of shape (n, n)
     mask : csr_array or ndarray of bool of shape (n, n), or None
     """
-    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    check_choice("diagonal", diagonal, DIAGONALS)
     M = to_floats(M, name, check_square)
     mask = check_mask(mask, M.shape[0])
     # Before any other check, since unobserved entries may hold anything.
