@@ -96,7 +96,7 @@ class ThreeBlock:
 
     State = ThreeBlockState
     requires = frozenset({"evaluate"})
-    otherwise = "It fits a model with two factors: use baselines.three_block_nmd."
+    unsupported_advice = "It fits a model with two factors: use baselines.three_block_nmd."
 
     momentum: float = 0.7
 

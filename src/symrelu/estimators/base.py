@@ -85,6 +85,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         matrix = self._check_similarities(X, *similarities)
         problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
         advice = problem.advice_on_distances("X")
+        problem.skip_advice_on_distances()
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
         return problem

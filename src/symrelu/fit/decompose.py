@@ -89,7 +89,7 @@ def decompose(
     begin = Start(init=init, random_state=random_state)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     how = Run(solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose)
-    problem = Problem.of(M, mask, diagonal, fitted=True)
+    problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     begin = begin.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with single_threaded_blas():  # the kernels run in threads themselves, and BLAS would compete with them

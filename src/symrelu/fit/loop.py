@@ -161,8 +161,8 @@ def _end(fit: Fit, observers: Sequence[Observer]) -> None:
 
 def check_solver_offered(kind: type[Operator], solver: Solver) -> None:
     """Raise unless a class of operators offers what a solver requires."""
-    otherwise = getattr(solver, "otherwise", "Use another solver, or another backend.")
-    check_offers(type(solver).__name__, getattr(solver, "requires", ()), kind, otherwise)
+    advice = getattr(solver, "unsupported_advice", "Use another solver, or another backend.")
+    check_offers(type(solver).__name__, getattr(solver, "requires", ()), kind, advice)
 
 
 class Fit:

@@ -167,7 +167,7 @@ def select_rank(
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
-    problem = Problem.of(M, mask, diagonal, fitted=True)
+    problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     grid = _grid(problem, ranks, n_negative, alpha, zero_weight)
     pairs = observed_pairs(problem)
     check_pairs(pairs, scoring)
