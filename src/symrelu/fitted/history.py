@@ -86,7 +86,6 @@ COUNTS = ("iteration", "evaluations")  # the integer columns of a history
 class Record(NamedTuple):
     """One row of a history."""
 
-    # The fields of History, in the same order.
     iteration: int
     evaluations: int
     seconds: float

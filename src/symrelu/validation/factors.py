@@ -27,8 +27,8 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: flo
     size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
     if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # in sums of squares, X would be lost to rounding
         raise ValueError(
-            f"init must not be negligible next to M: its largest entry is {size:.2g}, the square root of that "
-            f"of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
+            f"init must not be negligible compared with M: its largest entry is {size:.2g}, the square root of "
+            f"that of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
         )
     return U0
 
