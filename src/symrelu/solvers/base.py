@@ -66,7 +66,7 @@ class Solver(Protocol):
         """Make one step and evaluate at the new factor."""
 
 
-def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
+def check_supported(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
     """Raise a TypeError unless an operator class offers what a solver or a start requires."""
     # requires = "solve_rows" is an easy mistake, and would be read letter by letter.
     requires = (requires,) if isinstance(requires, str) else requires or ()

@@ -23,8 +23,8 @@ from symrelu.validation.formats import (
     is_well_formed_sparse,
     reject_foreign_objects,
     reject_masked_arrays,
+    reject_non_matrix,
     reject_text,
-    reject_what_is_no_matrix,
 )
 from symrelu.validation.matrices import (
     DIAGONALS,
@@ -74,8 +74,8 @@ __all__ = [
     "random_generator",
     "reject_foreign_objects",
     "reject_masked_arrays",
+    "reject_non_matrix",
     "reject_text",
-    "reject_what_is_no_matrix",
     "scale_exponent",
     "scaled",
     "stored",

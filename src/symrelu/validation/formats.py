@@ -203,7 +203,7 @@ def reject_text(M: Any, name: str) -> None:
         )
 
 
-def reject_what_is_no_matrix(M: Any, name: str = "M") -> None:
+def reject_non_matrix(M: Any, name: str = "M") -> None:
     """Raise for rows of different lengths, and for objects that are not a sequence."""
     if sparse.issparse(M) or hasattr(M, "shape"):
         return

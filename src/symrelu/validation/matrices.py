@@ -182,8 +182,8 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
 
 def _check_values(M: Any, name: str) -> None:
     # NaN is tested first, because a NaN may have its sign bit set.
-    put = "Replace it by a number, or mark it as unobserved with mask=."
-    choose = "Negative values in data such as correlations: pass {0}, whichever is intended."
+    infinity_advice = "Replace it by a number, or mark it as unobserved with mask=."
+    negative_advice = "Negative values in data such as correlations: pass {0}, whichever is intended."
     for bad, requirement, advice, sparse_advice in (
         (
             np.isnan,
@@ -191,12 +191,12 @@ def _check_values(M: Any, name: str) -> None:
             "Mark unobserved entries: mask=numpy.isnan({0}).",
             "Mark unobserved entries by a sparse mask= that is True there.",
         ),
-        (np.isinf, "must be finite, without infinity", put, put),
+        (np.isinf, "must be finite, without infinity", infinity_advice, infinity_advice),
         (
             np.signbit,
             "must be nonnegative",
-            choose.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
-            choose.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
+            negative_advice.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
+            negative_advice.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
         ),
     ):
         found = _find_entry(M, bad)
