@@ -11,7 +11,7 @@ from scipy import sparse
 
 from symrelu import AAPB, Solution, Status, decompose, validation
 from symrelu.baselines import three_block_nmd
-from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, fit_in_turn
+from symrelu.baselines.three_block import ThreeBlock, TwoFactorOperator, _random_start, alternate_once
 from symrelu.datasets import make_relu_gram
 from symrelu.fit.loop import run
 from symrelu.fit.settings import Limits
@@ -37,11 +37,11 @@ def pair_error(M, solution):
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), rank=st.integers(1, 12))
-def test_fit_in_turn_solves_both_least_squares_problems(seed, n, rank):
+def test_alternate_once_solves_both_least_squares_problems(seed, n, rank):
     rng = np.random.default_rng(seed)
     rank = min(n, rank)
     Z, V0 = rng.standard_normal((n, n)), rng.standard_normal((n, rank))
-    U, V = fit_in_turn(Z, V0)
+    U, V = alternate_once(Z, V0)
     first = lstsq_factor(Z, V0)
     size = np.linalg.norm(Z)
     within_U = U @ np.linalg.lstsq(U, first, rcond=None)[0]
@@ -52,14 +52,14 @@ def test_fit_in_turn_solves_both_least_squares_problems(seed, n, rank):
 
 
 @pytest.mark.parametrize("V", [np.zeros((6, 3)), np.ones((6, 3)), np.eye(6)[:, :3] * [1, 1e-200, 0]])
-def test_fit_in_turn_with_dependent_columns(V):
+def test_alternate_once_with_dependent_columns(V):
     """Where V has fewer dimensions than columns the fit may use the free ones, and is never worse."""
     Z = np.random.default_rng(0).standard_normal((6, 6))
-    U, W = fit_in_turn(Z, V)
+    U, W = alternate_once(Z, V)
     first = lstsq_factor(Z, V)
     assert np.isfinite(U).all()
     assert np.linalg.norm(Z - U @ W.T) <= np.linalg.norm(Z - first @ lstsq_factor(Z.T, first).T) + 1e-12
-    assert all(np.isfinite(factor).all() for factor in fit_in_turn(np.zeros((6, 6)), V))
+    assert all(np.isfinite(factor).all() for factor in alternate_once(np.zeros((6, 6)), V))
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.3, 0.7])

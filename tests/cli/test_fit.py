@@ -105,6 +105,10 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
             "--step-size is not an option of the solver 'lbfgs'. Leave it out, or pass --solver aapb.",
         ),
         (
+            ["matrix.npz", "--rank", "2", "-o", "x.npz", "--momentum", "0.5"],
+            "Leave it out, or pass --solver aapb, eigen or palm.",
+        ),
+        (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "aapb", "--step-size", "long"],
             "AAPB(step_size=...) must be a positive number or 'adaptive', got 'long'",
         ),

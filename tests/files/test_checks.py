@@ -19,8 +19,8 @@ from symrelu.files.checks import (
     check_readable,
     check_room,
     check_rows,
-    damage_named,
     in_units,
+    naming_damaged_file,
 )
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
@@ -211,7 +211,7 @@ def test_rows_without_entries_need_room_too(monkeypatch, rows, columns, fits):
 def test_what_a_parser_says_becomes_one_error_with_the_name(error):
     with (
         pytest.raises(DamagedFile, match=r"^a.npz is not a readable npz file .*: \S") as caught,
-        damage_named("a.npz", "npz"),
+        naming_damaged_file("a.npz", "npz"),
     ):
         raise error
     assert caught.value.__cause__ is error
@@ -222,7 +222,7 @@ def test_what_a_parser_says_becomes_one_error_with_the_name(error):
     "error", [WrongKind("a"), DamagedFile("b"), MemoryError("c"), KeyboardInterrupt()], ids=repr
 )
 def test_errors_that_are_clear_pass_unchanged(error):
-    with pytest.raises(type(error)) as caught, damage_named("a.npz", "npz"):
+    with pytest.raises(type(error)) as caught, naming_damaged_file("a.npz", "npz"):
         raise error
     assert caught.value is error
 

@@ -164,15 +164,15 @@ def test_what_an_operator_does_not_offer_is_refused_before_the_fit():
 
 
 def test_a_start_is_refused_in_the_same_way():
-    from symrelu.fit.starts import check_start_offered
+    from symrelu.fit.starts import check_start_supported
 
     op = LinearModelOperator(np.eye(4), np.ones(2))
     with pytest.raises(
         TypeError, match=r"init='imputed' requires imputed_matmul and n_positive of the operator"
     ):
-        check_start_offered(type(op), "imputed")
-    check_start_offered(type(op), "spectral")
-    check_start_offered(type(op), np.ones((4, 2)))
+        check_start_supported(type(op), "imputed")
+    check_start_supported(type(op), "spectral")
+    check_start_supported(type(op), np.ones((4, 2)))
 
 
 @dataclass(frozen=True)
@@ -236,13 +236,13 @@ def test_annotations_that_cannot_be_read_are_named(tmp_path):
 
 
 def test_auto_needs_what_the_imputed_start_does():
-    from symrelu.fit.starts import check_start_offered
+    from symrelu.fit.starts import check_start_supported
 
     op = LinearModelOperator(np.eye(4), np.ones(2))
     with pytest.raises(
         TypeError, match=r"n_negative='auto' requires imputed_matmul and n_positive .* Pass a number"
     ):
-        check_start_offered(type(op), "random", "auto")
+        check_start_supported(type(op), "random", "auto")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ BAD_SETTINGS = {
     "start that vanishes": (
         {"init": np.full((3, 2), 1e-163)},
         ValueError,
-        "init must not be negligible next to M: its largest entry is 1e-163, .* of M is 1.4. Scale it up",
+        "init must not be negligible compared with M: its largest entry is 1e-163, .* of M is 1.4. Scale it up",
     ),
     "start text": (
         {"init": "svd"},

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, aslinearoperator
 
 from symrelu.kernels import arpack
-from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
+from symrelu.kernels.arpack import arpack_applicable, largest_eigenpairs, search_vectors
 
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array, "operator": aslinearoperator}
 
@@ -91,4 +91,4 @@ def test_an_error_of_arpack_gives_no_pairs(monkeypatch, dtype):
 
 @given(n=st.integers(1, 100), k=st.integers(1, 100))
 def test_arpack_is_asked_for_less_than_half_of_the_pairs(n, k):
-    assert arpack_suits(k, n) == (k < n / 2)
+    assert arpack_applicable(k, n) == (k < n / 2)

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
-from symrelu.kernels.nearest_clusters import NOBODY, find, nearest, number_nodes
+from symrelu.kernels.nearest_clusters import END_OF_CHAIN, NO_CLUSTER, find, nearest, number_nodes
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -24,7 +24,7 @@ class Rows:
     def __init__(self, M):
         rows, n = sparse.csr_array(M), len(M)
         self.M, self.members = M, {k: [k] for k in range(n)}
-        self.following, self.last, self.parent = np.full(n, NOBODY), np.arange(n), np.arange(n)
+        self.following, self.last, self.parent = np.full(n, END_OF_CHAIN), np.arange(n), np.arange(n)
         self.sizes = np.ones(n)
         self.state = (
             *(rows.data, rows.indices, rows.indptr, np.diff(rows.indptr), self.following, self.last),
@@ -45,7 +45,7 @@ class Rows:
         }
         largest = max(means.values(), default=0.0)
         if largest == 0:
-            return NOBODY, 0.0
+            return NO_CLUSTER, 0.0
         return min(other for other, mean in means.items() if mean == largest), largest
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from symrelu.kernels import one_time_warnings
-from symrelu.kernels.one_time_warnings import warn_once
+from symrelu.kernels.one_time_warnings import warn_once, warn_or_log
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +52,16 @@ def test_where_warnings_are_errors_the_logger_gets_the_message(caplog):
         warn_once("threads", "no threads")
         warn_once("threads", "no threads")
     assert [(record.name, record.getMessage()) for record in caplog.records] == [("symrelu", "no threads")]
+
+
+@pytest.mark.parametrize("level", [logging.WARNING, logging.ERROR])
+@pytest.mark.parametrize("category", [RuntimeWarning, UserWarning])
+def test_a_warning_that_is_an_error_is_logged_at_the_level_asked_for(category, level, caplog):
+    with pytest.warns(category, match="text") as caught:
+        warn_or_log("text", category, level=level, stacklevel=1)
+    assert caught[0].filename == __file__
+    assert not caplog.records
+    with warnings.catch_warnings(), caplog.at_level(level, logger="symrelu"):
+        warnings.simplefilter("error")
+        warn_or_log("text", category, level=level, stacklevel=1)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [(level, "text")]

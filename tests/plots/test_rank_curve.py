@@ -48,7 +48,7 @@ def test_plot(found):
             assert_allclose(values, [row[column] for row in rows], atol=1e-12)
     (ring,) = (artist for artist in ax.collections if artist.get_label() == "chosen")
     assert_allclose(np.asarray(ring.get_offsets()), [[4, found.table[-1]["mean"]]])
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rank", "relative error of hidden pairs")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rank", "relative error of held-out pairs")
 
 
 def handmade(scoring, means, bar=0.01, **axis):
@@ -70,7 +70,7 @@ def test_plot_of_other_axes():
     assert_array_equal(x, [0, 1, 2])
     assert_array_equal(y, [0.7, 0.8, 0.9])
     assert labels(ax.xaxis) == ["0.0", "0.1", "10.0"]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "AUC of hidden pairs")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "AUC of held-out pairs")
     ax = handmade("error", [0.5, 0.6, 0.7], n_negative=[0, 2, "auto"]).plot()
     assert labels(ax.xaxis) == ["0", "2", "auto"]
 

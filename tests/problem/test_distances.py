@@ -206,6 +206,16 @@ def test_distances_are_told_once_where_they_are_fitted(given):
             decompose(given, 2, **QUICK)
 
 
+def test_asking_for_advice_on_distances_changes_nothing():
+    problem = Problem.of(distances("euclidean", points(40, 2, 0)))
+    advice = problem.advice_on_distances()
+    assert "M looks like a matrix of distances" in advice
+    assert problem.advice_on_distances() == advice
+    problem.skip_advice_on_distances()
+    assert problem.advice_on_distances() is None
+    problem.skip_advice_on_distances()
+
+
 def triples_by_definition(D):
     """The sum of the module's docstring, triple by triple, the effects of single items by least squares."""
     n = len(D)

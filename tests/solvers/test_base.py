@@ -15,8 +15,8 @@ from symrelu.operators import DenseOperator, Operator
 from symrelu.solvers import Solver, State
 from symrelu.solvers.base import (
     check_count,
-    check_offers,
     check_range,
+    check_supported,
     confirmed,
     inner,
     objective,
@@ -138,9 +138,9 @@ def test_what_is_no_number_is_refused(value):
 
 @pytest.mark.parametrize("requires", [None, (), "solve_rows", ("solve_rows", "n_positive")])
 def test_what_is_offered_may_be_required(requires):
-    check_offers("Solver", requires, DenseOperator, "Take another.")
+    check_supported("Solver", requires, DenseOperator, "Take another.")
 
 
 def test_what_is_missing_is_named():
     with pytest.raises(TypeError, match=r"Solver .* magic and solve_rows .* Operator .* Take another\."):
-        check_offers("Solver", ("solve_rows", "magic", "matmul"), Operator, "Take another.")
+        check_supported("Solver", ("solve_rows", "magic", "matmul"), Operator, "Take another.")

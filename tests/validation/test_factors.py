@@ -21,7 +21,7 @@ def test_a_small_start_is_fitted_or_refused(dtype, solver, scale):  # issue 11, 
     M = (scale * GOOD).astype(dtype)
     U0 = np.sqrt(scale) * np.random.default_rng(0).standard_normal((3, 2))
     assert decompose(M, 2, init=1e-7 * U0, solver=solver).relative_error < 0.5
-    with pytest.raises(ValueError, match="init must not be negligible next to M"):
+    with pytest.raises(ValueError, match="init must not be negligible compared with M"):
         decompose(M, 2, init=1e-9 * U0, solver=solver)
 
 
@@ -50,7 +50,7 @@ def test_a_start_is_refused_below_the_root_of_the_precision(below, largest):
     size = math.sqrt(np.finfo(np.float64).eps) * math.sqrt(largest) * (0.999 if below else 1.001)
     U0 = np.full((3, 2), size)
     if below:
-        with pytest.raises(ValueError, match=r"init must not .* next to M"):
+        with pytest.raises(ValueError, match=r"init must not .* compared with M"):
             check_start(U0, 3, 2, np.dtype(float), largest)
     else:
         assert_array_equal(check_start(U0, 3, 2, np.dtype(float), largest), U0)

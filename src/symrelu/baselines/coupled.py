@@ -52,7 +52,7 @@ class CoupledSolver(ABC):
 
     State = CoupledState
     requires = frozenset({"loss_from_product"})
-    otherwise = "It fits the model without a ReLU: pass it to baselines.symmetric_nmf."
+    unsupported_advice = "It fits the model without a ReLU: pass it to baselines.symmetric_nmf."
 
     coupling: float = 0.66
 

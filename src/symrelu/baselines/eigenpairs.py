@@ -18,7 +18,7 @@ from symrelu.fit.settings import check_rank
 from symrelu.fitted.history import History, Record, Status
 from symrelu.fitted.models import Linear
 from symrelu.fitted.solution import Solution
-from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
+from symrelu.kernels.arpack import arpack_applicable, largest_eigenpairs, search_vectors
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import complete
 from symrelu.validation import as_array, random_generator
@@ -93,7 +93,7 @@ def _size(values: np.ndarray, positive: bool) -> np.ndarray:
 def _eigenpairs(M: Any, rank: int, positive: bool, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenpairs, or all of them if ``rank`` is too large for a Krylov method."""
     n = M.shape[0]
-    if not arpack_suits(rank, n):
+    if not arpack_applicable(rank, n):
         return np.linalg.eigh(as_array(M))
     v0, further = search_vectors(n, random_generator(random_state))
     values, vectors = largest_eigenpairs(M, rank, v0, further, by_magnitude=not positive)

@@ -96,7 +96,7 @@ class ThreeBlock:
 
     State = ThreeBlockState
     requires = frozenset({"evaluate"})
-    otherwise = "It fits a model with two factors: use baselines.three_block_nmd."
+    unsupported_advice = "It fits a model with two factors: use baselines.three_block_nmd."
 
     momentum: float = 0.7
 
@@ -114,7 +114,7 @@ class ThreeBlock:
         assert isinstance(op, TwoFactorOperator)
         # Both extrapolations start from the previous extrapolated matrices, not from the last minimisers.
         Z = self._extrapolated(op.latent(state.T), state.Z)
-        U, V = fit_in_turn(Z, np.split(state.U, 2)[1])
+        U, V = alternate_once(Z, np.split(state.U, 2)[1])
         P, evaluation = op.evaluate(U, V)
         return self._state(np.concatenate([U, V]), evaluation, Z=Z, T=self._extrapolated(P, state.T))
 
@@ -139,7 +139,7 @@ class ThreeBlock:
         )
 
 
-def fit_in_turn(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def alternate_once(Z: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Minimise ||Z - U V^T|| over U for the given V, then over V; return both in a convenient basis.
 
     The method depends on a factor only through the space spanned by its columns, and on the product. So no

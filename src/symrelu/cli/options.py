@@ -141,8 +141,8 @@ def _defaults(option: str, names: list[str]) -> str:
     return "Default: " + ", ".join(f"{value} ({_join_names(which)})" for value, which in owners.items()) + "."
 
 
-def _join_names(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+def _join_names(names: list[str], word: str = "and") -> str:
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _chosen_solver(name: str, options: Mapping[str, Any]) -> Any:
@@ -153,6 +153,6 @@ def _chosen_solver(name: str, options: Mapping[str, Any]) -> Any:
         if name not in owners:
             raise ValueError(
                 f"{flag_of(option)} is not an option of the solver {name!r}. "
-                f"Leave it out, or pass --solver {' or '.join(owners)}."
+                f"Leave it out, or pass --solver {_join_names(owners, 'or')}."
             )
     return type(method)(**options)

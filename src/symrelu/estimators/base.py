@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
-from symrelu.estimators.searches import mark_clone, warn_of_end, warn_once_in_a_search
+from symrelu.estimators.searches import mark_clone, warn_not_converged, warn_once_in_a_search
 from symrelu.fit.decompose import decompose
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
 from symrelu.fitted.history import Status
@@ -27,8 +27,8 @@ from symrelu.validation import (
     random_generator,
     reject_foreign_objects,
     reject_masked_arrays,
+    reject_non_matrix,
     reject_text,
-    reject_what_is_no_matrix,
     stored,
 )
 
@@ -85,6 +85,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         matrix = self._check_similarities(X, *similarities)
         problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
         advice = problem.advice_on_distances("X")
+        problem.skip_advice_on_distances()
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
         return problem
@@ -128,7 +129,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         ``named`` is X as the user passed it, possibly with column names.
         """
         reject_foreign_objects(X, "X")
-        reject_what_is_no_matrix(X, "X")
+        reject_non_matrix(X, "X")
         if not is_well_formed_sparse(X, "X") or finite:
             X = self._check_array(X, finite)
         if not reset and X.shape[1] != self.n_features_in_:
@@ -214,7 +215,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         self._set_further_attributes(solution)
         tasks.end()
         if not solution.converged and solution.status not in self._expected_stops:
-            warn_of_end(self, solution, stacklevel=4)  # the caller of fit, past its decorator
+            warn_not_converged(self, solution, stacklevel=4)  # the caller of fit, past its decorator
 
     def _set_further_attributes(self, solution: Solution) -> None:
         """Set the attributes that only one estimator has, before callbacks see it as fitted."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClusterMixin
 
 from symrelu.estimators.base import DecompositionEstimator
@@ -15,7 +14,7 @@ from symrelu.fitted.linkage_tree import average_linkage_of_factor
 from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
-from symrelu.validation import check_integer
+from symrelu.validation import as_rectangular_array, check_integer
 
 # Bounds of the default number of columns. Two moons need more columns than clusters, and more than 10 change
 # little; 100 classes needed 30 columns.
@@ -204,8 +203,5 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
 
 
 def _is_square(matrix: Any) -> bool:
-    try:
-        shape = tuple(getattr(matrix, "shape", None) or np.shape(matrix))
-    except ValueError as error:
-        raise ValueError("X must be a matrix, got rows of different lengths.") from error
+    shape = tuple(getattr(matrix, "shape", None) or as_rectangular_array(matrix, "X").shape)
     return len(shape) == 2 and shape[0] == shape[1]

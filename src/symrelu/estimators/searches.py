@@ -37,7 +37,7 @@ def mark_clone(copy: Any) -> Any:
     return copy
 
 
-def warn_of_end(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
+def warn_not_converged(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
     """Warn that a fit stopped before convergence.
 
     Parameters

@@ -83,8 +83,8 @@ class ModelFit:
     n_negative : int or "auto"
     diagonal : {"fit", "ignore"}
     held_out : float
-        Fraction of the pairs that is hidden from the fit. If it is not 0, the relative error of the solution
-        is that on the hidden pairs.
+        Fraction of the pairs that is held out. If it is not 0, the relative error of the solution is that on
+        the held-out pairs.
     """
 
     name: str = field(repr=False, compare=False)

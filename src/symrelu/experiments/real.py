@@ -116,7 +116,7 @@ class Real(Experiment):
                 name="real_half_squared_error",
                 title="Half squared error, ½ (‖M - model‖ / ‖M‖)²",
                 note=note,
-                beside_paper=True,
+                with_paper_numbers=True,
             ),
             self._table(
                 results,
@@ -155,7 +155,7 @@ class Real(Experiment):
         title: str,
         note: str,
         digits: int = 3,
-        beside_paper: bool = False,
+        with_paper_numbers: bool = False,
     ) -> Table:
         rows = []
         for case, rank in self.ranks().items():
@@ -163,7 +163,7 @@ class Real(Experiment):
                 Entry.of(
                     self._results(results, case, rank, method),
                     number,
-                    printed_value(case, method) if beside_paper else None,
+                    printed_value(case, method) if with_paper_numbers else None,
                 )
                 for method in columns
             )

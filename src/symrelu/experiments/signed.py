@@ -87,9 +87,9 @@ class Signed(Experiment):
             f"{GRAPH_LIMITS.max_iter} on the graphs.",
             "A closer fit may be interpolation: once U has at least one number per positive pair, the "
             "model can reproduce all of them. The tables therefore also show the numbers in U per positive "
-            "pair, and a second error: a separate fit with the same settings is evaluated on a fraction "
-            f"{HELD_OUT:g} of the pairs, which were hidden from it. It is relative to the norm of the hidden "
-            "entries, so that predicting zero gives 1.",
+            "pair, and a second error: a separate fit with the same settings is evaluated on held-out "
+            f'pairs, a fraction {HELD_OUT:g} of all ("hidden pairs"). It is relative to the norm of the '
+            "held-out entries, so that predicting zero gives 1.",
             *(f"Not run. {reason}" for reason in self.missing),
         )
 
@@ -147,7 +147,7 @@ class Signed(Experiment):
             ("numbers per pair", *(fit.name for fit in fits)),
             tuple(rows),
             form=_at_most_three_digits,
-            note="With many numbers per pair, only the error on hidden pairs tells how good a close fit is.",
+            note="With many numbers per pair, only the error on held-out pairs tells how good a close fit is.",
             seeds=part.seeds,
         )
 
@@ -169,7 +169,7 @@ class Signed(Experiment):
 
 
 def _on_held_out_pairs(model: ModelFit) -> ModelFit:
-    """Return the same fit, evaluated on pairs that are hidden from it."""
+    """Return the same fit, evaluated on pairs that are held out."""
     return replace(model, name=f"{model.name}: hidden pairs", held_out=HELD_OUT)
 
 

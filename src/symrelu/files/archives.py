@@ -15,9 +15,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from symrelu.files.checks import WrongKind, check_readable, check_room, damage_named
+from symrelu.files.checks import WrongKind, check_readable, check_room, naming_damaged_file
 
-_CHUNK = 2**20  # bytes read at a time
+_CHUNK = 2**20
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def open_npz(path: str | PathLike[str]) -> Iterator[Any]:
     """Open an npz file without unpickling anything; errors name the file."""
     check_readable(Path(path))
     with open(path, "rb") as file:  # given a path, NumPy does not close a damaged file
-        with damage_named(path, "npz"):
+        with naming_damaged_file(path, "npz"):
             content = np.load(file, allow_pickle=False)
         if not isinstance(content, np.lib.npyio.NpzFile):
             raise WrongKind(f"{path} is a single npy array, not an npz archive.")
@@ -49,7 +49,7 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
     """
     path = Path(path)
     check_readable(path)
-    with open(path, "rb") as file, damage_named(path, "npz"):
+    with open(path, "rb") as file, naming_damaged_file(path, "npz"):
         if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
             raise WrongKind(f"{path} is a single npy array, not an npz archive.")
         with zipfile.ZipFile(file) as archive:

@@ -32,7 +32,7 @@ def check_readable(path: Path) -> None:
 
 
 @contextmanager
-def damage_named(path: str | PathLike[str], kind: str) -> Iterator[None]:
+def naming_damaged_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
     """Turn any error of a parser into one that names the damaged file."""
     try:
         yield

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.files.archives import read_array, read_npz
-from symrelu.files.checks import WrongKind, check_readable, check_room, check_rows, damage_named
+from symrelu.files.checks import WrongKind, check_readable, check_room, check_rows, naming_damaged_file
 from symrelu.files.matrix_market import read_matrix_market
 
 _READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
@@ -44,7 +44,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": read_matrix_market, ".mtx.gz": read_matrix_market}
     if suffixes not in readers:
         raise ValueError(f"{path} must be one of {_READABLE}, got the extension {path.suffix!r}.")
-    with damage_named(path, suffixes.lstrip(".")):
+    with naming_damaged_file(path, suffixes.lstrip(".")):
         matrix = readers[suffixes](path)
         if matrix.ndim != 2:
             raise WrongKind(f"{path} must hold a matrix, got an array of shape {matrix.shape}.")

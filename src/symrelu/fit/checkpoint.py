@@ -12,7 +12,6 @@ import logging
 import math
 import os
 import time
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ import symrelu
 from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
 from symrelu.fitted.archive import HISTORY_ENTRIES, history_entries, history_of
 from symrelu.fitted.history import History
+from symrelu.kernels.one_time_warnings import warn_or_log
 from symrelu.solvers.base import Solver, State
 from symrelu.validation import check_number
 
@@ -46,8 +46,6 @@ _HEADER = {
     "seconds",
     "next_confirmation",
 }
-
-logger = logging.getLogger("symrelu")
 
 
 class CheckpointWarning(RuntimeWarning):
@@ -196,17 +194,13 @@ class CheckpointFile:
             if not self.failed:
                 self.failed = True
                 reason = str(error).rstrip(".") or type(error).__name__
-                _warn_without_raising(
+                warn_or_log(  # under python -W error, a warning would end the fit
                     f"The checkpoint {self.path} could not be written: {reason}. The fit continues; the "
-                    "previous checkpoint is kept."
+                    "previous checkpoint is kept.",
+                    CheckpointWarning,
+                    level=logging.ERROR,
+                    stacklevel=2,
                 )
-
-
-def _warn_without_raising(message: str) -> None:
-    try:
-        warnings.warn(message, CheckpointWarning, stacklevel=3)
-    except CheckpointWarning:  # raised under python -W error: it would end the fit
-        logger.error(message)
 
 
 def check_solver(solver: Solver) -> None:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from symrelu.fit.checkpoint import CheckpointFile
-from symrelu.fit.loop import Callback, Observer, check_solver_offered, run
+from symrelu.fit.loop import Callback, Observer, check_solver_supported, run
 from symrelu.fit.narration import narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import CheckpointWriter, loop_state_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
-from symrelu.fit.starts import check_start_offered, count_negative, start
+from symrelu.fit.starts import check_start_supported, count_negative, start
+from symrelu.fit.stopping import LoopState
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import single_threaded_blas
@@ -87,22 +88,24 @@ def decompose(
     [10, 0, 1, 7, 0]
     """
     model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal, zero_weight=zero_weight, alpha=alpha)
-    begin = Start(init=init, random_state=random_state)
+    start_settings = Start(init=init, random_state=random_state)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
-    how = Run(solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose)
-    problem = Problem.of(M, mask, diagonal, fitted=True)
+    run_settings = Run(
+        solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose
+    )
+    problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
-    begin = begin.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
+    start_settings = start_settings.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with single_threaded_blas():  # the kernels run in threads themselves, and BLAS would compete with them
-        return _fit(problem, model, begin, limits, how)
+        return _fit(problem, model, start_settings, limits, run_settings)
 
 
-def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run) -> Solution:
+def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
     """Fit a problem; all settings have been validated."""
-    backend = chosen_backend(how.backend, problem.M)
+    backend = chosen_backend(run_settings.backend, problem.M)
     kind = operator_class(backend)
-    check_solver_offered(kind, how.solver)
-    check_start_offered(kind, begin.init, model.n_negative)
+    check_solver_supported(kind, run_settings.solver)
+    check_start_supported(kind, start_settings.init, model.n_negative)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
@@ -110,39 +113,54 @@ def _fit(problem: Problem, model: Model, begin: Start, limits: Limits, how: Run)
         zero_weight=model.zero_weight,
         backend=backend,
     )
-    file = U0 = loop_state = None
-    if how.checkpoint is not None:
-        file = CheckpointFile(how.checkpoint, _identity(problem, model, begin, how.solver, backend))
-    snapshot = None if file is None else file.read()
-    if file is not None and snapshot is not None:
-        # n_negative="auto" was resolved when the fit began, and is not resolved again.
-        op = op.with_signature(snapshot.signature)
-        with file.explaining_errors():
-            loop_state = loop_state_of(snapshot, op, how.solver)
-        history = HistoryKeeper(snapshot.history.records())
-    else:
-        op, U0 = _operator_and_start(op, model, begin, problem.exponent)
-        history = HistoryKeeper()
-    with narrated(how.verbose) as narrator:
+    solver, file = run_settings.solver, None
+    if run_settings.checkpoint is not None:
+        identity = _identity(problem, model, start_settings, solver, backend)
+        file = CheckpointFile(run_settings.checkpoint, identity)
+    op, U0, loop_state, history = _resume_or_start(file, solver, op, problem.exponent, model, start_settings)
+    with narrated(run_settings.verbose) as narrator:
         # Observers are notified in order: the history must have the step before the checkpoint saves it.
-        observers: list[Observer] = [history, narrator, *callers(how.callback)]
+        observers: list[Observer] = [history, narrator, *callers(run_settings.callback)]
         if file is not None:
-            observers.append(CheckpointWriter(file, history, how.solver))
+            observers.append(CheckpointWriter(file, history, solver))
         outcome = run(
-            op, how.solver, U0, limits, observers=observers, exponent=problem.exponent, resume_from=loop_state
+            op, solver, U0, limits, observers=observers, exponent=problem.exponent, resume_from=loop_state
         )
     fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight)
-    solver = repr(how.solver)
-    return Solution.of(outcome, fitted, history=history.history(), solver=solver, diagonal=model.diagonal)
+    return Solution.of(outcome, fitted, history=history.history(), solver=repr(solver), diagonal=model.diagonal)
 
 
-def _operator_and_start(op: Operator, model: Model, begin: Start, exponent: int) -> tuple[Operator, Any]:
+def _resume_or_start(
+    file: CheckpointFile | None,
+    solver: Solver,
+    op: Operator,
+    exponent: int,
+    model: Model,
+    start_settings: Start,
+) -> tuple[Operator, Any | None, LoopState | None, HistoryKeeper]:
+    """Return the operator with its signature, a starting factor or the state to resume, and the history."""
+    snapshot = None if file is None else file.read()
+    if file is None or snapshot is None:
+        op, U0 = _operator_and_start(op, model, start_settings, exponent)
+        return op, U0, None, HistoryKeeper()
+    # n_negative="auto" was resolved when the fit began, and is not resolved again.
+    op = op.with_signature(snapshot.signature)
+    with file.explaining_errors():
+        loop_state = loop_state_of(snapshot, op, solver)
+    return op, None, loop_state, HistoryKeeper(snapshot.history.records())
+
+
+def _operator_and_start(
+    op: Operator, model: Model, start_settings: Start, exponent: int
+) -> tuple[Operator, Any]:
     """Return the operator with its signature, and a starting factor in the operator's units."""
     if isinstance(model.n_negative, str):
-        op = op.with_signature(_signature(model.rank, count_negative(op, begin.random_state)))
-    # An array from the user is in the units of M, which the operator divides by 4^exponent.
-    init = begin.init if isinstance(begin.init, str) else np.ldexp(begin.init, -exponent)
-    return op, start(op, init, begin.random_state)
+        op = op.with_signature(_signature(model.rank, count_negative(op, start_settings.random_state)))
+    init = start_settings.init
+    if not isinstance(init, str):
+        # An array from the user is in the units of M, which the operator divides by 4^exponent.
+        init = np.ldexp(init, -exponent)
+    return op, start(op, init, start_settings.random_state)
 
 
 def _signature(rank: int, n_negative: int) -> np.ndarray:
@@ -150,12 +168,14 @@ def _signature(rank: int, n_negative: int) -> np.ndarray:
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
-def _identity(problem: Problem, model: Model, begin: Start, solver: Solver, backend: str) -> dict[str, Any]:
+def _identity(
+    problem: Problem, model: Model, start_settings: Start, solver: Solver, backend: str
+) -> dict[str, Any]:
     """Return what a checkpoint is matched against before a fit resumes from it."""
     # Without limits and tolerances, which may change when a fit resumes.
     return {
         **asdict(model),
-        **begin.identity,
+        **start_settings.identity,
         **problem.fingerprint(),
         "solver": repr(solver),
         "backend": backend,

@@ -20,7 +20,7 @@ from symrelu.fitted.solution import Solution
 from symrelu.metrics import held_out_error
 from symrelu.problem import Problem
 
-# Scores of predicting zero everywhere. A fit that is no better has learnt nothing about the hidden pairs.
+# Scores of predicting zero everywhere. A fit that is no better has learnt nothing about the held-out pairs.
 BASELINES = {"error": 1.0, "auc": 0.5}
 
 
@@ -31,7 +31,7 @@ def fit_without(problem: Problem, mask: Any, fit: Callable[[Problem], Solution])
     ----------
     problem : Problem
     mask : sparse or dense bool matrix of shape (n, n)
-        True where a pair is hidden from the fit.
+        True where a pair is held out.
     fit : function of a Problem that returns a Solution
 
     Returns
@@ -109,7 +109,7 @@ def random_split(pairs: ObservedPairs, fraction: float, zeros_per_positive: floa
     """Choose pairs to hold out at random, without repetition."""
     rng = np.random.default_rng(seed)
     positives, zeros = len(pairs.positive), pairs.n_zeros
-    # At least one positive pair is hidden and at least one is left to fit.
+    # At least one positive pair is held out and at least one is left to fit.
     hidden = min(max(1, round(fraction * positives)), positives - 1)
     hidden_zeros = math.ceil(min(zeros_per_positive * hidden, fraction * zeros))
     places = rng.choice(positives, hidden, replace=False)

@@ -19,7 +19,7 @@ import numpy as np
 from symrelu.fit.stopping import LoopState, check_stopping, initial_loop_state, next_loop_state
 from symrelu.fitted.history import Record, Status
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Solver, State, check_offers
+from symrelu.solvers.base import Solver, State, check_supported
 
 if TYPE_CHECKING:
     from symrelu.fit.settings import Limits
@@ -126,7 +126,7 @@ def run(
     -------
     outcome : Outcome
     """
-    check_solver_offered(type(op), solver)
+    check_solver_supported(type(op), solver)
     op.warm_up()  # compile before the clock starts
     fit = Fit(op, limits, exponent)
     try:
@@ -159,10 +159,10 @@ def _end(fit: Fit, observers: Sequence[Observer]) -> None:
             observer.end(fit)
 
 
-def check_solver_offered(kind: type[Operator], solver: Solver) -> None:
+def check_solver_supported(kind: type[Operator], solver: Solver) -> None:
     """Raise unless a class of operators offers what a solver requires."""
-    otherwise = getattr(solver, "otherwise", "Use another solver, or another backend.")
-    check_offers(type(solver).__name__, getattr(solver, "requires", ()), kind, otherwise)
+    advice = getattr(solver, "unsupported_advice", "Use another solver, or another backend.")
+    check_supported(type(solver).__name__, getattr(solver, "requires", ()), kind, advice)
 
 
 class Fit:

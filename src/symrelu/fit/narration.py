@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from typing import ClassVar
 
 from symrelu.fit.loop import Fit, Observer
+from symrelu.kernels.shared_context import SharedContext
 
 logger = logging.getLogger("symrelu")
 
@@ -55,7 +55,7 @@ class Narrator(Observer):
             )
 
 
-class narrated:  # lower case, since it is used like a function: with narrated(verbose) as narrator
+class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator: ...
     """Context manager that yields a :class:`Narrator` and makes its lines visible.
 
     If logging is configured, the lines go to its handlers; otherwise to stderr, through rich if it is
@@ -68,8 +68,6 @@ class narrated:  # lower case, since it is used like a function: with narrated(v
         As for :class:`Narrator`; 0 leaves the logger unchanged.
     """
 
-    _lock = threading.RLock()
-    _inside: ClassVar[set[int]] = set()
     _level: ClassVar[int] = logging.NOTSET  # the level that the first fit found
     _handler: ClassVar[logging.Handler | None] = None  # the handler that it added
 
@@ -77,33 +75,24 @@ class narrated:  # lower case, since it is used like a function: with narrated(v
         self.verbose = verbose
 
     def __enter__(self) -> Narrator:
-        cls = type(self)
         if self.verbose:
-            with self._lock:
-                if not self._inside:
-                    cls._level, cls._handler = logger.level, None if logger.hasHandlers() else _stderr_handler()
-                self._inside.add(id(self))
-                if cls._handler is not None:
-                    logger.addHandler(cls._handler)  # does nothing if it was added before
-                if not logger.isEnabledFor(logging.INFO):
-                    logger.setLevel(logging.INFO)  # verbose > 0 overrides a higher level
+            super().__enter__()
         return Narrator(self.verbose)
 
-    def __exit__(self, *_: object) -> None:
-        self._leave()
-
-    def __del__(self) -> None:  # Ctrl-C may have prevented the call of __exit__
-        self._leave()
-
-    def _leave(self) -> None:
+    def _save(self) -> None:
         cls = type(self)
-        with self._lock:
-            if id(self) in self._inside:
-                if len(self._inside) == 1:
-                    if cls._handler is not None:
-                        logger.removeHandler(cls._handler)
-                    logger.setLevel(cls._level)
-                self._inside.discard(id(self))
+        cls._level, cls._handler = logger.level, None if logger.hasHandlers() else _stderr_handler()
+
+    def _apply(self) -> None:
+        if self._handler is not None:
+            logger.addHandler(self._handler)  # does nothing if it was added before
+        if not logger.isEnabledFor(logging.INFO):
+            logger.setLevel(logging.INFO)  # verbose > 0 overrides a higher level
+
+    def _restore(self) -> None:
+        if self._handler is not None:
+            logger.removeHandler(self._handler)
+        logger.setLevel(self._level)
 
 
 def _stderr_handler() -> logging.Handler:

@@ -40,10 +40,10 @@ from symrelu.validation import (
 __all__ = ["GRID", "SETTINGS", "RankSelection", "select_rank"]
 
 _OWN = (*GRID, "diagonal", "random_state")  # parameters that select_rank has itself
-_OF_A_SINGLE_FIT = ("callback", "checkpoint", "verbose")  # of no use to many fits in several processes
+_SINGLE_FIT_ONLY = ("callback", "checkpoint", "verbose")  # of no use to many fits in several processes
 # Parameters of decompose that select_rank passes on, the same for all fits.
 SETTINGS = tuple(
-    name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_OF_A_SINGLE_FIT)
+    name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_SINGLE_FIT_ONLY)
 )
 RULES = ("one_standard_error", "best")
 
@@ -167,7 +167,7 @@ def select_rank(
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
-    problem = Problem.of(M, mask, diagonal, fitted=True)
+    problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     grid = _grid(problem, ranks, n_negative, alpha, zero_weight)
     pairs = observed_pairs(problem)
     check_pairs(pairs, scoring)

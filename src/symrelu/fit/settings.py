@@ -24,6 +24,7 @@ from symrelu.operators import BACKENDS, operator_class
 from symrelu.problem import fingerprint
 from symrelu.solvers import SOLVERS, get_solver
 from symrelu.validation import (
+    DIAGONALS,
     check_callback,
     check_choice,
     check_integer,
@@ -34,7 +35,6 @@ from symrelu.validation import (
 
 __all__ = ["TABLE", "VALUES", "Description", "Limits", "Model", "Run", "Start", "documented", "pick", "setting"]
 
-DIAGONALS = ("fit", "ignore")
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from symrelu.kernels.arpack import arpack_suits, largest_eigenpairs, search_vectors
+from symrelu.kernels.arpack import arpack_applicable, largest_eigenpairs, search_vectors
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import check_offers
+from symrelu.solvers.base import check_supported
 from symrelu.validation import check_choice, check_start, random_generator
-
-STARTS = ("random", "uniform", "spectral", "imputed")
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -158,7 +156,7 @@ def _leading_eigenpairs(
     """Return up to k of the largest eigenvalues in descending order, and their eigenvectors."""
     if k == 0:
         return np.empty(0), np.empty((op.n, 0))
-    if arpack_suits(k, op.n):
+    if arpack_applicable(k, op.n):
         M = _linear_operator(op, product)
         v0, further = search_vectors(op.n, rng)
         values, vectors = largest_eigenpairs(
@@ -185,12 +183,13 @@ _MAKERS = {
     "spectral": spectral_start,
     "imputed": imputed_start,
 }
+STARTS = tuple(_MAKERS)
 _REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
 
 
-def check_start_offered(kind: type[Operator], init: Any, n_negative: Any = 0) -> None:
+def check_start_supported(kind: type[Operator], init: Any, n_negative: Any = 0) -> None:
     """Raise unless a class of operators offers what a start, or ``n_negative="auto"``, requires."""
     requires = _REQUIRES.get(init, ()) if isinstance(init, str) else ()
-    check_offers(f"init={init!r}", requires, kind, "Pass init='random', 'uniform' or 'spectral'.")
+    check_supported(f"init={init!r}", requires, kind, "Pass init='random', 'uniform' or 'spectral'.")
     if n_negative == "auto":
-        check_offers("n_negative='auto'", _REQUIRES["imputed"], kind, "Pass a number.")
+        check_supported("n_negative='auto'", _REQUIRES["imputed"], kind, "Pass a number.")

@@ -22,9 +22,9 @@ PLATEAU_WINDOW = 20
 # the residual. A fit is limited by rounding if X is uncertain by more than this part of the residual, the
 # objective changes by less than a tenth of its own rounding error, and the relative error is too large to be
 # explained by the precision of M itself.
-_ROUNDED_PART = 1e-2
-_CREEPING = 0.1
-_EXCUSED_ERROR = 1e3  # in units of eps
+_ROUNDING_FRACTION = 1e-2
+_NO_PROGRESS = 0.1
+_ERROR_FLOOR = 1e3  # in units of eps
 
 # A factor that shrinks to zero converges ever more slowly. It counts as zero once ||U||^2 is this small
 # relative to ||M|| and the objective is lower than that of U = 0 by no more than the second fraction.
@@ -122,7 +122,7 @@ def _is_limited_by_rounding(op: Operator, now: LoopState, change: float) -> bool
     """Whether rounding hides further progress, given the recent change of the objective."""
     rounding, residual = op.eps * square_norm(op, now.state.U), math.sqrt(2 * now.state.latent_loss)
     return (
-        rounding > _ROUNDED_PART * residual
-        and change <= _CREEPING * rounding * residual
-        and now.record.relative_error > _EXCUSED_ERROR * op.eps
+        rounding > _ROUNDING_FRACTION * residual
+        and change <= _NO_PROGRESS * rounding * residual
+        and now.record.relative_error > _ERROR_FLOOR * op.eps
     )

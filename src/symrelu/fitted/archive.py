@@ -14,7 +14,7 @@ import numpy as np
 from symrelu.files import check_names, read_header, read_npz
 from symrelu.fitted.history import COUNTS, History, Status
 from symrelu.fitted.models import FittedModel, Linear, SymmetricReLU, TwoFactor
-from symrelu.validation import check_choice, check_integer, check_number
+from symrelu.validation import DIAGONALS, check_choice, check_integer, check_number
 
 if TYPE_CHECKING:
     from symrelu.fitted.solution import Solution
@@ -216,7 +216,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _diagonal(name: str, value: Any) -> str:
-    return check_choice(name, value, ("fit", "ignore"))
+    return check_choice(name, value, DIAGONALS)
 
 
 def _weight(name: str, value: Any) -> float:

@@ -93,7 +93,6 @@ class Record(NamedTuple):
         As in :class:`History`.
     """
 
-    # The fields of History, in the same order.
     iteration: int
     evaluations: int
     seconds: float

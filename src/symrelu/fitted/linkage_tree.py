@@ -22,7 +22,7 @@ from sklearn.utils import gen_batches
 
 from symrelu.kernels import nearest_clusters
 from symrelu.kernels.memory import working_memory
-from symrelu.kernels.nearest_clusters import NOBODY, number_nodes
+from symrelu.kernels.nearest_clusters import END_OF_CHAIN, NO_CLUSTER, number_nodes
 from symrelu.validation import check_factor, check_integer, check_similarity
 
 _BYTES_PER_PAIR = 64  # peak memory of a positive pair: lists of pairs, and two csr matrices of them
@@ -211,7 +211,7 @@ class _Rows(Protocol):
     n: int
 
     def nearest(self, cluster: int) -> tuple[int, float]:
-        """Return the nearest other cluster (ties go to the lower index), or NOBODY, and the mean similarity."""
+        """Return the nearest other cluster (ties go to the lower index) or NO_CLUSTER, and its similarity."""
 
     def merge(self, low: int, high: int) -> None:
         """Merge cluster ``high`` into cluster ``low``."""
@@ -231,7 +231,7 @@ def _nearest_neighbour_chain(rows: _Rows) -> _Merges:
             cluster = chain[-1]
             in_chain[cluster] = True
             other, similarity = rows.nearest(cluster)
-            if other == NOBODY:
+            if other == NO_CLUSTER:
                 in_chain[chain] = False  # by rounding, a neighbour may not see them as neighbours
                 break
             if not in_chain[other]:
@@ -270,7 +270,7 @@ class _SparseRows:
         np.maximum(np.rint(pairs.data, out=pairs.data), 1, out=pairs.data)
         rows = sparse.csr_array(pairs + pairs.T)
         self._sizes = np.ones(n)
-        self._parent, self._last, self._following = np.arange(n), np.arange(n), np.full(n, NOBODY)
+        self._parent, self._last, self._following = np.arange(n), np.arange(n), np.full(n, END_OF_CHAIN)
         self._state = (
             *(rows.data, rows.indices, rows.indptr, np.diff(rows.indptr)),
             *(self._following, self._last, self._parent, self._sizes),
@@ -341,7 +341,7 @@ class _FactorRows:
         means = np.bincount(self._labels, weights=row, minlength=self.n) / (self._sizes * self._sizes[cluster])
         means[cluster] = 0
         other = int(means.argmax())
-        return (other if means[other] > 0 else NOBODY), float(means[other])
+        return (other if means[other] > 0 else NO_CLUSTER), float(means[other])
 
     def merge(self, low: int, high: int) -> None:
         self._labels[self._labels == high] = low
@@ -382,7 +382,7 @@ class _MeanRows:
         means = self._left @ self._right[cluster] + self._absent
         means[cluster] = -np.inf
         other = int(means.argmax())
-        return (other if means[other] > -np.inf else NOBODY), float(means[other])
+        return (other if means[other] > -np.inf else NO_CLUSTER), float(means[other])
 
     def merge(self, low: int, high: int) -> None:
         size = self._sizes[low] + self._sizes[high]

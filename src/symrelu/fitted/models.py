@@ -17,7 +17,7 @@ from symrelu.validation import check_integer, check_items, check_number, check_r
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
 
-NOBODY = -1  # in place of an item if there are fewer than k
+NO_ITEM = -1  # in place of an item if there are fewer than k
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,7 +138,7 @@ class FittedModel(ABC):
         nodes = check_items("nodes", nodes, n)
         check_integer("k", k, 1)
         excluded = None if exclude is None else check_exclude(exclude, n)
-        items = np.full((len(nodes), k), NOBODY, np.int64)
+        items = np.full((len(nodes), k), NO_ITEM, np.int64)
         scores = np.full((len(nodes), k), -np.inf, left.dtype)
         for batch in batches(len(nodes), n * left.dtype.itemsize):
             block = left[nodes[batch]] @ right.T

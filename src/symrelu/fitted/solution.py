@@ -16,7 +16,7 @@ from symrelu.fitted.models import FittedModel, OneFactor
 from symrelu.fitted.queries import ModelQueriesMixin
 
 # Attributes that only some models have, forwarded by Solution.__getattr__.
-_OF_SOME_MODELS = ("transform", "score", "canonicalize", "V")
+_MODEL_SPECIFIC = ("transform", "score", "canonicalize", "V")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,7 +174,7 @@ class Solution(ModelQueriesMixin):
         def __getattr__(self, name: str) -> Any:
             """Return a method that only some models have, or raise an error that names the model."""
             # First, since pickle and copy look up other names before self.model exists.
-            if name not in _OF_SOME_MODELS:
+            if name not in _MODEL_SPECIFIC:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if not hasattr(self.model, name):
                 raise AttributeError(
@@ -184,7 +184,7 @@ class Solution(ModelQueriesMixin):
             return self._canonicalized if name == "canonicalize" else getattr(self.model, name)
 
     def __dir__(self) -> Iterable[str]:  # so that tab completion shows the methods of the model
-        return {*super().__dir__(), *(name for name in _OF_SOME_MODELS if hasattr(self.model, name))}
+        return {*super().__dir__(), *(name for name in _MODEL_SPECIFIC if hasattr(self.model, name))}
 
     def __repr__(self) -> str:
         return (

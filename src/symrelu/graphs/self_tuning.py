@@ -178,7 +178,7 @@ def _scaled_down(X: Any, exponent: int) -> Any:
 
 
 def _nearest_neighbours(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest other samples of each sample and their squared distances, both by distance.
+    """Return the k nearest other samples of each sample and their squared distances, both sorted by distance.
 
     scikit-learn's search rounds, and if distances tie (integer data) its choice depends on the number of
     threads. It therefore only proposes candidates, twice as many, which are sorted by exact distances; ties go

@@ -85,7 +85,6 @@ def embedding_frame(embedding: Any, labels: Iterable[Hashable] | None, prefix: s
     ann       0.5       1.0
     bob       2.0       0.0
     """
-    # pandas is an optional dependency.
     try:
         pandas = import_module("pandas")
     except ImportError as error:

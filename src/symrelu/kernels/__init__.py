@@ -1,4 +1,4 @@
-"""Plain functions on raw arrays: they know nothing of problems, solvers or fits.
+"""Plain functions on raw arrays, and the runtime that they need (threads, compilation, memory).
 
 ================= ===========================================================================
 streaming         a pass over all pairs, tile by tile, shared among threads
@@ -13,6 +13,7 @@ arpack            a few leading eigenpairs, reproducible
 nearest_clusters  similarities between clusters, kept sparse while the clusters merge
 jit               how functions are compiled, and a cache that is allowed to fail
 memory            available memory, and batches that fit into it
-one_time_warnings warnings that are issued once per process
+one_time_warnings warnings that are never errors, and those issued once per process
+shared_context    a setting of the process that overlapping blocks share
 ================= ===========================================================================
 """

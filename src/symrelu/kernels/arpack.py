@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
 
 
-def arpack_suits(k: int, n: int) -> bool:
+def arpack_applicable(k: int, n: int) -> bool:
     """Return whether k eigenpairs of an n x n matrix are few enough for ARPACK.
 
     ARPACK needs k well below n. Above n / 2, the vectors alone take half the memory of the matrix, so there is

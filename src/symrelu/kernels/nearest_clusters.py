@@ -11,7 +11,8 @@ import numpy as np
 
 from symrelu.kernels.jit import compiled
 
-NOBODY = -1
+NO_CLUSTER = -1  # in place of the nearest cluster, if no other is similar
+END_OF_CHAIN = -1  # in place of the following segment, after the last one
 
 
 @compiled
@@ -35,7 +36,7 @@ def nearest(  # type: ignore[no-untyped-def]
     """
     count = 0
     segment = cluster
-    while segment != NOBODY:
+    while segment != END_OF_CHAIN:
         for place in range(indptr[segment], indptr[segment] + used[segment]):
             other = find(parent, indices[place])
             if other != cluster:
@@ -46,7 +47,7 @@ def nearest(  # type: ignore[no-untyped-def]
         segment = following[segment]
 
     # The merged row is never longer than its segments together: entries only coincide or vanish.
-    best, largest = NOBODY, 0.0
+    best, largest = NO_CLUSTER, 0.0
     segment, written = cluster, 0
     while True:
         begin = indptr[segment]
@@ -62,7 +63,7 @@ def nearest(  # type: ignore[no-untyped-def]
         used[segment] = fitting
         written += fitting
         if written == count:
-            following[segment] = NOBODY
+            following[segment] = END_OF_CHAIN
             last[cluster] = segment
             return best, largest
         segment = following[segment]

@@ -1,4 +1,4 @@
-"""Warnings about problems that cost time but change no result: issued once per process, never as errors."""
+"""Warnings that never become errors, because the result is correct and may have taken hours."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import warnings
 _already_warned: dict[str, object] = {}
 
 
-def warn_once(kind: str, message: str) -> None:
-    """Issue a RuntimeWarning, unless one of the same kind has been issued in this process.
+def warn_or_log(message: str, category: type[Warning], *, level: int, stacklevel: int) -> None:
+    """Issue a warning; if filters turn it into an error, log its message to the logger ``symrelu`` instead.
 
-    If filters turn warnings into errors, the message goes to the logger ``symrelu`` instead: the result is
-    correct, and may have taken hours.
+    ``stacklevel`` is that of ``warnings.warn``, relative to the caller.
     """
+    try:
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+    except category:
+        logging.getLogger("symrelu").log(level, message)
+
+
+def warn_once(kind: str, message: str) -> None:
+    """Issue or log a RuntimeWarning, unless one of the same kind has been issued in this process."""
     token = object()
     if _already_warned.setdefault(kind, token) is token:  # atomic, so that only one of two threads warns
-        try:
-            warnings.warn(message, RuntimeWarning, stacklevel=3)
-        except RuntimeWarning:
-            logging.getLogger("symrelu").warning(message)
+        warn_or_log(message, RuntimeWarning, level=logging.WARNING, stacklevel=3)

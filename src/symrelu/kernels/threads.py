@@ -17,6 +17,7 @@ import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this B
 from threadpoolctl import ThreadpoolController
 
 from symrelu.kernels.one_time_warnings import warn_once
+from symrelu.kernels.shared_context import SharedContext
 
 Task = TypeVar("Task")
 
@@ -27,38 +28,19 @@ def _blas_libraries() -> tuple[Any, ...]:
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-class single_threaded_blas:  # used like a function: with single_threaded_blas(): ...
-    """Hold BLAS at one thread inside the block; nestable, and usable from several threads at once.
+class single_threaded_blas(SharedContext):  # lower case: with single_threaded_blas(): ...
+    """Hold BLAS at one thread inside the block; nestable, and usable from several threads at once."""
 
-    The setting is global to the process. If each of two overlapping fits restored what it found, the second
-    would restore the limit set by the first; so the last one to exit restores what the first one found.
-    Ctrl-C can interrupt any line: a block that was not exited properly is released on garbage collection.
-    """
-
-    _lock = threading.RLock()  # reentrant: garbage collection may call __del__ while this thread holds it
-    _inside: ClassVar[set[int]] = set()  # ids of the blocks that are open
     _before: ClassVar[list[int]] = []  # thread counts to restore, one per library
 
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._inside:
-                self._before[:] = _current_threads()
-            self._inside.add(id(self))
-            _set_threads([1] * len(self._before))
+    def _save(self) -> None:
+        self._before[:] = _current_threads()
 
-    def __exit__(self, *_: object) -> None:
-        self._leave()
+    def _apply(self) -> None:
+        _set_threads([1] * len(self._before))
 
-    def __del__(self) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            if id(self) in self._inside:
-                # In this order, so that __del__ repeats what Ctrl-C interrupts.
-                if len(self._inside) == 1:
-                    _set_threads(self._before)
-                self._inside.discard(id(self))
+    def _restore(self) -> None:
+        _set_threads(self._before)
 
 
 def _current_threads() -> list[int]:

@@ -32,7 +32,7 @@ class HostOperator(Operator):
         return A
 
 
-class shared_property(cached_property[Any]):  # used like a function: @shared_property
+class shared_property(cached_property[Any]):  # lower case: @shared_property
     """A property of the data alone, computed once for all operators that share the data."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:

@@ -81,7 +81,7 @@ def binned_gram(solution: Solution, order: np.ndarray, bins: int) -> np.ndarray:
     total = np.zeros((bins, bins))
     gather = np.zeros((len(cell), bins))
     gather[np.arange(len(cell)), cell] = 1.0
-    for start in range(0, len(cell), TILE):  # a block of rows of X at a time
+    for start in range(0, len(cell), TILE):
         rows = slice(start, start + TILE)
         total += gather[rows].T @ (np.maximum(0, solution.U[rows] @ right.T) @ gather)
     sizes = np.bincount(cell, minlength=bins)

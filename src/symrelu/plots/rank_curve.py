@@ -7,7 +7,7 @@ from typing import Any
 
 from symrelu.plots.figures import shown_axes
 
-_TICKS = 12  # maximum number of ticks on the x axis
+_MAX_TICKS = 12
 
 
 def plot_scores(
@@ -74,9 +74,9 @@ def _label_axes(ax: Any, places: dict[Any, float], along: str, means: list[float
         ax.set_xscale("log")
     if scoring == "error" and 0 < 30 * min(means) < max(means):
         ax.set_yscale("log")
-    shown = list(places)[:: -(-len(places) // _TICKS)]
+    shown = list(places)[:: -(-len(places) // _MAX_TICKS)]
     ax.set_xticks([places[value] for value in shown], [str(value) for value in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel(along)
-    ax.set_ylabel({"error": "relative error of hidden pairs", "auc": "AUC of hidden pairs"}[scoring])
+    ax.set_ylabel({"error": "relative error of held-out pairs", "auc": "AUC of held-out pairs"}[scoring])
     ax.grid(True, alpha=0.25)

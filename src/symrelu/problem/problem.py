@@ -24,6 +24,7 @@ from symrelu.operators import (
 from symrelu.problem.distances import advice_on_distances
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
+    DIAGONALS,
     as_array,
     check_choice,
     check_items,
@@ -97,7 +98,7 @@ class Problem:
         diagonal: str = "fit",
         *,
         name: str = "M",
-        fitted: bool = False,
+        warn_if_distances: bool = False,
     ) -> Problem:
         """Check the similarity matrix in an object of any library, and return it as a Problem.
 
@@ -114,14 +115,14 @@ class Problem:
             that is "fit".
         name : str, default="M"
             Name of M in messages.
-        fitted : bool, default=False
-            Whether M is going to be fitted, in which case distances cause a warning.
+        warn_if_distances : bool, default=False
+            Whether to warn if M looks like distances, once for each Problem. Functions that fit M do.
 
         Returns
         -------
         problem : Problem
         """
-        check_choice("diagonal", diagonal, ("fit", "ignore"))
+        check_choice("diagonal", diagonal, DIAGONALS)
         if isinstance(M, Problem):
             M._check_no_conflict(mask, diagonal, name)
             problem = M
@@ -131,14 +132,16 @@ class Problem:
             problem = cls._from_checked(*observed, diagonal, labels)
             # Kept aside, because an ignored diagonal is no longer in M. It shows whether M holds distances.
             vars(problem)["_given_diagonal"] = given_diagonal(matrix)
-        advice = problem.advice_on_distances(name) if fitted else None
+        advice = problem.advice_on_distances(name) if warn_if_distances else None
+        if warn_if_distances:
+            problem.skip_advice_on_distances()
         if advice is not None:
             # The warning points to the caller of the function that called this one.
             warnings.warn(advice, UserWarning, stacklevel=3)
         return problem
 
     def advice_on_distances(self, name: str = "M") -> str | None:
-        """Return how to convert M to similarities if it looks like distances; None after the first call.
+        """Return how to convert M to similarities if it looks like distances, else None.
 
         Parameters
         ----------
@@ -149,9 +152,12 @@ class Problem:
         -------
         advice : str or None
         """
-        # Popped, so that many fits of one Problem warn only once.
-        given: np.ndarray | None = vars(self).pop("_given_diagonal", None)
+        given: np.ndarray | None = vars(self).get("_given_diagonal")
         return None if given is None else advice_on_distances(given, self, name)
+
+    def skip_advice_on_distances(self) -> None:
+        """Give no advice from now on. Whoever has shown it calls this, so that many fits warn only once."""
+        vars(self).pop("_given_diagonal", None)
 
     def _check_no_conflict(self, mask: Any | None, diagonal: str, name: str) -> None:
         """Raise a TypeError if mask or diagonal contradicts this Problem."""

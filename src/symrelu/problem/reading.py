@@ -1,4 +1,4 @@
-"""Data for functions that need more than a Problem: fully observed, or the hidden part alone."""
+"""Input of functions that need a fully observed M, or only its held-out part."""
 
 from __future__ import annotations
 

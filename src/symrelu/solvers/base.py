@@ -63,9 +63,10 @@ class State:
 class Solver(Protocol):
     """An optimisation method. It holds hyperparameters only: iterates are in the state, data in the operator.
 
-    In addition to the methods, a solver can declare two attributes. ``State`` is the class of its states, which
-    is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as ``solve_rows``.
-    A solver without them requires nothing and cannot resume from a checkpoint.
+    In addition to the methods, a solver can declare three attributes. ``State`` is the class of its states,
+    which is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as
+    ``solve_rows``; ``unsupported_advice`` is the last sentence of the error for an operator without them, and
+    says what to do instead. A solver without them requires nothing and cannot resume from a checkpoint.
     """
 
     def init(self, op: Operator, U0: Any) -> State:
@@ -75,7 +76,7 @@ class Solver(Protocol):
         """Make one step and evaluate at the new factor."""
 
 
-def check_offers(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
+def check_supported(owner: str, requires: Any, kind: type[Operator], instead: str) -> None:
     """Raise a TypeError unless an operator class offers what a solver or a start requires."""
     # requires = "solve_rows" is an easy mistake, and would be read letter by letter.
     requires = (requires,) if isinstance(requires, str) else requires or ()

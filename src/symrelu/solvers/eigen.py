@@ -102,7 +102,10 @@ class Eigen:
 
 
 def _best_factor(op: Operator, state: EigenState, sweeps: int) -> tuple[Any, Any]:
-    """Return the best factor found by ``sweeps`` products with W, aligned with the last; and eigenvalues."""
+    """Return the best factor aligned with the previous factor, and the eigenvalues.
+
+    It is found by ``sweeps`` products with W.
+    """
     span = _Span.of(op, state.basis, _times_W(op, state.U, state.basis, state.product))
     residual = op.frozen(state.U) if sweeps > 1 else None
     for sweep in range(1, sweeps):

@@ -87,19 +87,11 @@ class LBFGS:
         """Move along the quasi-Newton direction, as far as the objective decreases."""
         D = _direction(op, state)
         slope = inner(op, state.gradient, D)
-        new = _trial(op, state, D, 1.0) if slope < 0 else None
-        damping = state.damping * _RELAX
-        if new is None or not _accepted(state, new, slope):
-            damping = state.damping * _TIGHTEN
-            if new is not None:
-                fall = state.objective - new.objective
-                t = cubic_minimum(fall, slope, inner(op, new.gradient, D))
-                t = t if _SHORTEST <= t <= _LONGEST else _SHORTENED
-                slope *= t
-                new = _trial(op, state, D, t)
-            if new is None or not _accepted(state, new, slope):
-                damping *= _TIGHTEN
-                new = _fallback_step(op, state, damping)
+        full = _trial(op, state, D, 1.0) if slope < 0 else None
+        if full is not None and _accepted(state, full, slope):
+            new, damping = full, state.damping * _RELAX
+        else:
+            new, damping = _backtrack(op, state, D, slope, full)
         damping = min(max(damping, _LEAST_DAMPING), _LARGEST_DAMPING)
         return self._with_memory(op, state, new, damping)
 
@@ -130,6 +122,25 @@ def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: f
 
 def _trial(op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
     return _evaluate(op, op.add_scaled(state.U, t, D), state.steps, state.changes, state.damping)
+
+
+def _backtrack(
+    op: Operator, state: LBFGSState, D: Any, slope: float, full: LBFGSState | None
+) -> tuple[LBFGSState, float]:
+    """Return the state after a shorter step, and the next damping.
+
+    ``full`` is the state after the full step, which was rejected; None if D is not a descent direction.
+    """
+    damping = state.damping * _TIGHTEN
+    if full is not None:
+        fall = state.objective - full.objective
+        t = cubic_minimum(fall, slope, inner(op, full.gradient, D))
+        t = t if _SHORTEST <= t <= _LONGEST else _SHORTENED
+        shorter = _trial(op, state, D, t)
+        if _accepted(state, shorter, slope * t):
+            return shorter, damping
+    damping *= _TIGHTEN
+    return _fallback_step(op, state, damping), damping
 
 
 def _fallback_step(op: Operator, state: LBFGSState, damping: float) -> LBFGSState:

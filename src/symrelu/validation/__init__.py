@@ -17,15 +17,17 @@ from __future__ import annotations
 from symrelu.validation.entries import NothingObserved, as_array, divided, hidden, stored
 from symrelu.validation.factors import check_factor, check_start
 from symrelu.validation.formats import (
+    as_rectangular_array,
     check_memory,
     check_well_formed,
     is_well_formed_sparse,
     reject_foreign_objects,
     reject_masked_arrays,
+    reject_non_matrix,
     reject_text,
-    reject_what_is_no_matrix,
 )
 from symrelu.validation.matrices import (
+    DIAGONALS,
     check_hidden,
     check_mask,
     check_observed,
@@ -45,8 +47,10 @@ from symrelu.validation.parameters import (
 from symrelu.validation.scale import exponent_of, scale_exponent, scaled
 
 __all__ = [
+    "DIAGONALS",
     "NothingObserved",
     "as_array",
+    "as_rectangular_array",
     "check_callback",
     "check_choice",
     "check_factor",
@@ -70,8 +74,8 @@ __all__ = [
     "random_generator",
     "reject_foreign_objects",
     "reject_masked_arrays",
+    "reject_non_matrix",
     "reject_text",
-    "reject_what_is_no_matrix",
     "scale_exponent",
     "scaled",
     "stored",

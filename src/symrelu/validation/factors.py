@@ -1,6 +1,6 @@
 """Check factors: that U is an array, and that a fit can start from it.
 
-This is a separate module because a factor is small, dense and of any sign: it shares no check with matrices.
+This is a separate module because a factor is small, dense and of any sign: few checks of matrices apply to it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import math
 from typing import Any
 
 import numpy as np
+
+from symrelu.validation.formats import as_rectangular_array
 
 
 def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: float = 0.0) -> np.ndarray:
@@ -25,18 +27,15 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: flo
     size, of_M = float(np.abs(U0).max()), math.sqrt(largest)
     if size < math.sqrt(np.finfo(np.float64).eps) * of_M:  # in sums of squares, X would be lost to rounding
         raise ValueError(
-            f"init must not be negligible next to M: its largest entry is {size:.2g}, the square root of that "
-            f"of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
+            f"init must not be negligible compared with M: its largest entry is {size:.2g}, the square root of "
+            f"that of M is {of_M:.2g}. Scale it up, or use init='random', which has the right size."
         )
     return U0
 
 
 def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
     """Return a factor as a new array in ``dtype``."""
-    try:
-        array = np.asarray(U)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    array = as_rectangular_array(U, name)
     if array.dtype.kind not in "biuf":
         instead = " Pass solution.U, and signature=solution.signature." if hasattr(U, "signature") else ""
         raise TypeError(

@@ -28,6 +28,14 @@ def to_floats(M: Any, name: str, check_shape: CheckShape) -> Any:
     return _to_float_csr(M, name, check_shape) if sparse.issparse(M) else _to_float_array(M, name, check_shape)
 
 
+def as_rectangular_array(M: Any, name: str) -> np.ndarray:
+    """Return M as an ndarray of any type, or raise for rows of different lengths."""
+    try:
+        return np.asarray(M)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+
+
 def _to_float_csr(M: Any, name: str, check_shape: CheckShape) -> Any:
     check_shape(M.shape, name)
     dtype = _check_dtype(M.dtype, name)
@@ -44,10 +52,7 @@ def _to_float_csr(M: Any, name: str, check_shape: CheckShape) -> Any:
 
 
 def _to_float_array(M: Any, name: str, check_shape: CheckShape) -> np.ndarray:
-    try:
-        array = np.asarray(M)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    array = as_rectangular_array(M, name)
     if array.dtype.kind == "O":
         raise TypeError(
             f"{name} must hold numbers, got an object array (of {type(M).__name__}). "
@@ -198,14 +203,11 @@ def reject_text(M: Any, name: str) -> None:
         )
 
 
-def reject_what_is_no_matrix(M: Any, name: str = "M") -> None:
+def reject_non_matrix(M: Any, name: str = "M") -> None:
     """Raise for rows of different lengths, and for objects that are not a sequence."""
     if sparse.issparse(M) or hasattr(M, "shape"):
         return
-    try:
-        array = np.asarray(M)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a matrix, got rows of different lengths.") from error
+    array = as_rectangular_array(M, name)
     if array.ndim == 0 and array.dtype.kind == "O":
         raise TypeError(f"{name} must be a matrix or a graph, got {type(M).__name__}.")
 

@@ -23,6 +23,8 @@ from symrelu.validation.entries import (
 from symrelu.validation.formats import check_square, to_boolean, to_floats, without_stored_zeros
 from symrelu.validation.parameters import check_choice
 
+DIAGONALS = ("fit", "ignore")  # whether the diagonal of M is fitted or treated as unobserved
+
 # Asymmetry up to this fraction of the largest entry is taken as rounding errors of a kernel or a normalisation.
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
@@ -71,7 +73,7 @@ def check_observed(
     M : csr_array or ndarray of shape (n, n)
     mask : csr_array or ndarray of bool of shape (n, n), or None
     """
-    check_choice("diagonal", diagonal, ("fit", "ignore"))
+    check_choice("diagonal", diagonal, DIAGONALS)
     M = to_floats(M, name, check_square)
     mask = check_mask(mask, M.shape[0])
     # Before any other check, since unobserved entries may hold anything.
@@ -180,8 +182,8 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
 
 def _check_values(M: Any, name: str) -> None:
     # NaN is tested first, because a NaN may have its sign bit set.
-    put = "Replace it by a number, or mark it as unobserved with mask=."
-    choose = "Negative values in data such as correlations: pass {0}, whichever is intended."
+    infinity_advice = "Replace it by a number, or mark it as unobserved with mask=."
+    negative_advice = "Negative values in data such as correlations: pass {0}, whichever is intended."
     for bad, requirement, advice, sparse_advice in (
         (
             np.isnan,
@@ -189,12 +191,12 @@ def _check_values(M: Any, name: str) -> None:
             "Mark unobserved entries: mask=numpy.isnan({0}).",
             "Mark unobserved entries by a sparse mask= that is True there.",
         ),
-        (np.isinf, "must be finite, without infinity", put, put),
+        (np.isinf, "must be finite, without infinity", infinity_advice, infinity_advice),
         (
             np.signbit,
             "must be nonnegative",
-            choose.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
-            choose.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
+            negative_advice.format("numpy.maximum({0}, 0), abs({0}) or {0} ** 2"),
+            negative_advice.format("{0}.maximum(0), abs({0}) or {0}.power(2)"),
         ),
     ):
         found = _find_entry(M, bad)
