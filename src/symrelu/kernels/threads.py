@@ -9,7 +9,8 @@ machine costs more than they gain on tiles, and the last digits would depend on 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
@@ -100,19 +101,14 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
 
 def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
     """Call ``work(task)`` for each task, in several threads at once; no task may write where another does."""
-    supply, lock = iter(tasks), threading.Lock()
-
-    def take() -> Iterator[Task]:
-        while True:
-            with lock:  # an iterator serves one thread at a time
-                task = next(supply, None)
-            if task is None:
-                return
-            yield task
+    supply = deque(tasks)
 
     def work_off(_: int, stopped: Callable[[], bool]) -> None:
-        for task in take():
-            if stopped():
+        # popleft is atomic. A lock could stay closed if Ctrl-C came between two instructions.
+        while not stopped():
+            try:
+                task = supply.popleft()
+            except IndexError:
                 return
             work(task)
 
