@@ -5,9 +5,9 @@
 
 An evaluation is R(U) V with its norms. It contains two matrix products for each tile: one to form the tile of
 X and one to multiply it by V, on both sides for a tile above the diagonal. "Bare products" are exactly these
-products, on the same tiles and threads, without the work in between. "NumPy" is the formula on whole n x n
-arrays, in place if possible. Each number is the median over rounds in which all candidates take turns, so that
-other processes on the machine affect all of them equally.
+products, on the same tiles and as many threads, without the work in between and without waiting. "NumPy" is
+the formula on whole n x n arrays, in place if possible. Each number is the median over rounds in which all
+candidates take turns, so that other processes on the machine affect all of them equally.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import math
 import os
 import platform
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -66,25 +67,33 @@ def whole_matrix(M: sparse.csr_array, U: np.ndarray) -> Callable[[], object]:
 
 
 def bare_products(U: np.ndarray) -> Callable[[], object]:
-    """Return a pass that leaves the tiles of U U^T as they are: the products alone."""
-    from symrelu.kernels.jit import compiled
-    from symrelu.kernels.streaming import TileData, deliver, fetch_add, gram_tile, multiply_tile, stream
+    """Return a function that makes the products of all tiles of U U^T, each thread for itself."""
+    from numba import njit
 
-    @compiled
-    def share(shared, desk, limit):  # type: ignore[no-untyped-def]
-        for _ in range(limit):
-            t = desk.waiting[0]
-            if t < 0:
-                t = fetch_add(shared.taken, 0, 1)
-                if t >= len(shared.schedule):
-                    return 0
-                i, j = shared.schedule[t, 0], shared.schedule[t, 1]
-                multiply_tile(shared, desk, gram_tile(shared, desk, i, j), i, j)
-            if not deliver(shared, desk, t):
-                return 1
-        return 2
+    from symrelu.kernels import streaming
+    from symrelu.kernels.threads import allowed_threads, single_threaded_blas
 
-    return lambda: stream(U, U, U, TileData(share, ()), symmetric=True)
+    gram_tile, multiply_tile = streaming.gram_tile, streaming.multiply_tile
+
+    @njit(nogil=True)
+    def products(shared, desk, first, step):  # type: ignore[no-untyped-def]
+        for t in range(first, len(shared.schedule), step):
+            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+            multiply_tile(shared, desk, gram_tile(shared, desk, i, j), i, j)
+
+    shared = streaming._new_pass(U, U, U, True, streaming.TILE)
+
+    def run() -> None:
+        count = allowed_threads()
+        with single_threaded_blas():
+            tasks = [(shared, streaming._new_desk(shared), k, count) for k in range(count)]
+            threads = [threading.Thread(target=products, args=task) for task in tasks]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+    return run
 
 
 def medians(candidates: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:

@@ -20,7 +20,6 @@ import platform
 import random
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,7 +34,7 @@ Job = Callable[[], object]
 def jobs(n: int, rank: int, dtype: str) -> dict[str, Job]:
     """Return what is timed at one size, by name. Everything but the limit exists in both trees."""
     import numpy as np
-    from evaluation import problem
+    from evaluation import bare_products, problem
 
     from symrelu.operators import SparseOperator
     from symrelu.solvers import LBFGS
@@ -51,38 +50,8 @@ def jobs(n: int, rank: int, dtype: str) -> dict[str, Job]:
         "step": lambda: solver.step(op, state),
     }
     with suppress(ImportError):  # 0.1.0 had no compiled pass
-        table["limit"] = independent_products(U)
+        table["limit"] = bare_products(U)
     return table
-
-
-def independent_products(U: Any) -> Job:
-    """Return a function that makes the products of all tiles, each thread for itself."""
-    from numba import njit
-
-    from symrelu.kernels import streaming
-    from symrelu.kernels.threads import allowed_threads, single_threaded_blas
-
-    gram_tile, multiply_tile = streaming.gram_tile, streaming.multiply_tile
-
-    @njit(nogil=True)
-    def products(shared, desk, first, step):  # type: ignore[no-untyped-def]
-        for t in range(first, len(shared.schedule), step):
-            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
-            multiply_tile(shared, desk, gram_tile(shared, desk, i, j), i, j)
-
-    shared = streaming._new_pass(U, U, U, True, streaming.TILE)
-
-    def run() -> None:
-        count = allowed_threads()
-        with single_threaded_blas():
-            tasks = [(shared, streaming._new_desk(shared), k, count) for k in range(count)]
-            threads = [threading.Thread(target=products, args=task) for task in tasks]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-
-    return run
 
 
 def serve() -> None:

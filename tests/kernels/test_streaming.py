@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu.kernels import streaming, threads
-from symrelu.kernels.streaming import dense_tiles, schedule, sparse_tiles, stream, symmetric_schedule
-from symrelu.kernels.tiles import pack_entries
+from symrelu.kernels.streaming import schedule, stream, symmetric_schedule
+from symrelu.kernels.tiles import DenseTiles, SparseTiles, pack_entries
 from symrelu.operators import as_operator
 
 
@@ -23,10 +23,10 @@ def tiles_of(M, side, zero_weight=1.0, kind="dense", symmetric=False):
     """Return M, all of it observed, as the data of a pass."""
     weight = M.dtype.type(zero_weight)
     if kind == "dense":
-        return dense_tiles(M, weight)
+        return DenseTiles(M, weight)
     rows, cols = np.nonzero(M)
     nothing = np.empty(0, np.int64)
-    return sparse_tiles(
+    return SparseTiles(
         pack_entries(rows, cols, M[rows, cols], M.shape, symmetric=symmetric, tile=side),
         pack_entries(nothing, nothing, nothing, M.shape, symmetric=symmetric, tile=side),
         weight,
@@ -102,16 +102,16 @@ def test_a_worker_that_loses_its_core_holds_nobody_up_for_ever(monkeypatch):
     alone = big_pass()
     monkeypatch.setattr(streaming, "allowed_threads", lambda: 4)
     monkeypatch.setattr(streaming, "_WORK_OF_A_CALL", 0.0)  # one tile a call
-    real, slow = streaming.dense_share, threading.local()
+    real, slow = streaming.share, threading.local()
 
-    def share(shared, desk, limit, *data):
+    def share(shared, desk, limit, data):
         if not hasattr(slow, "pause"):
             slow.pause = threading.current_thread() is threading.main_thread()
         if slow.pause:
             threading.Event().wait(0.002)
-        return real(shared, desk, limit, *data)
+        return real(shared, desk, limit, data)
 
-    monkeypatch.setattr(streaming, "dense_share", share)
+    monkeypatch.setattr(streaming, "share", share)
     product, sums = big_pass()
     assert_array_equal(product, alone[0])
     assert sums == alone[1]
@@ -136,7 +136,7 @@ def test_small_work_gets_one_thread_and_large_work_all(monkeypatch):
 
 def test_an_error_in_a_pass_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(streaming, "allowed_threads", lambda: 3)
-    monkeypatch.setattr(streaming, "dense_share", lambda *_: 1 / 0)
+    monkeypatch.setattr(streaming, "share", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         big_pass()
     assert not threads.single_threaded_blas._inside
@@ -152,16 +152,16 @@ def test_warm_up_computes_nothing():
 
 INTERRUPTED = """
 import numpy as np
-from symrelu.kernels import streaming
+from symrelu.kernels import streaming, tiles
 
 streaming.MIN_WORK_OF_A_THREAD = 1
 streaming.allowed_threads = lambda: {workers}
 U, M = np.ones((4000, 40)), np.ones((4000, 4000))
-streaming.stream(U[:8], U[:8], U[:8], streaming.dense_tiles(M[:8, :8].copy(), 1.0), symmetric=True)
+streaming.stream(U[:8], U[:8], U[:8], tiles.DenseTiles(M[:8, :8].copy(), 1.0), symmetric=True)
 try:
     print("ready", flush=True)
     while True:
-        streaming.stream(U, U, U, streaming.dense_tiles(M, 1.0), symmetric=True, side=64)
+        streaming.stream(U, U, U, tiles.DenseTiles(M, 1.0), symmetric=True, side=64)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """

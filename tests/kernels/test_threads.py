@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_limits
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.kernels import one_time_warnings, streaming, threads
-from symrelu.kernels.streaming import dense_tiles, stream
+from symrelu.kernels.streaming import stream
+from symrelu.kernels.tiles import DenseTiles
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +59,7 @@ def shared_pass():
     rng = np.random.default_rng(0)
     U, M = rng.standard_normal((200, 5)), rng.random((200, 200))
     M = np.maximum(0, M + M.T - 1)
-    return stream(U, U, U, dense_tiles(M, 1.0), symmetric=True, side=16)
+    return stream(U, U, U, DenseTiles(M, 1.0), symmetric=True, side=16)
 
 
 @pytest.mark.parametrize("granted", [0, 1, 2])

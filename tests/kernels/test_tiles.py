@@ -1,12 +1,31 @@
 """Entries of a matrix sorted by tile, and tiles of X turned into their excess."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
+from numba.core.errors import TypingError
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.tiles import Sums, dense_excess, pack_entries, sparse_excess
+from symrelu.kernels.tiles import (
+    TILE,
+    DenseTiles,
+    SparseTiles,
+    Sums,
+    entries_of_tile,
+    excess,
+    excess_of,
+    pack_entries,
+)
+
+
+@njit
+def called(tile, data, i, j, side):
+    """The class of ``data`` decides what this calls, as in a pass."""
+    return excess(tile, data, i, j, side)
 
 
 @given(
@@ -22,7 +41,7 @@ def test_packed_entries_are_the_entries_of_each_tile(seed, shape, tile):
     rebuilt = np.zeros(shape)
     for i in range(-(-shape[0] // tile)):
         for j in range(-(-shape[1] // tile)):
-            r, c, v = packed.tile(i, j)
+            r, c, v = entries_of_tile(packed, i, j)
             rebuilt[r + i * tile, c + j * tile] += v
     assert_array_equal(rebuilt, M)
 
@@ -38,13 +57,18 @@ def test_excess_is_the_formula(dtype, zero_weight, seed, shape):
     M[unknown] = 0
     above, zeros = np.maximum(0, X), (M == 0) & ~unknown
     expected = np.where(M > 0, X - M, np.where(zeros, zero_weight * above, 0))
-    rows, cols = np.nonzero(M)
+
+    def packed(matrix):
+        rows, cols = np.nonzero(matrix)
+        return pack_entries(rows, cols, matrix[rows, cols], shape, symmetric=False)
+
     tiles = {"dense": X.copy(), "sparse": X.copy()}
     sums = {
-        "dense": dense_excess(tiles["dense"], np.where(unknown, dtype(-1), M), 0, 0, dtype(zero_weight)),
-        "sparse": sparse_excess(
-            tiles["sparse"], rows, cols, M[rows, cols], *np.nonzero(unknown), dtype(zero_weight)
-        ),
+        kind: called(tiles[kind], data, 0, 0, TILE)
+        for kind, data in {
+            "dense": DenseTiles(np.where(unknown, dtype(-1), M), dtype(zero_weight)),
+            "sparse": SparseTiles(packed(M), packed(unknown), dtype(zero_weight)),
+        }.items()
     }
     wide = X.astype(float)
     right = Sums(
@@ -60,3 +84,30 @@ def test_excess_is_the_formula(dtype, zero_weight, seed, shape):
     for kind in tiles:
         assert_allclose(tiles[kind], expected, rtol=tolerance, atol=tolerance)
         assert_allclose(sums[kind], right, rtol=tolerance, atol=tolerance)
+
+
+class ConstantTiles(NamedTuple):
+    """M with the same number everywhere."""
+
+    number: float
+
+
+@excess_of(ConstantTiles)
+def constant_excess(tile, data, i, j, side):
+    for row in range(tile.shape[0]):
+        for col in range(tile.shape[1]):
+            tile[row, col] -= data.number + i + j + side
+    return 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
+
+
+def test_another_kind_of_data():
+    tile = np.full((2, 3), 10.0)
+    assert called(tile, ConstantTiles(0.5), 1, 2, 4) == (1, 2, 3, 4, 5, 6, 7)
+    assert_array_equal(tile, np.full((2, 3), 2.5))
+
+
+def test_only_compiled_code_knows_the_kind():
+    with pytest.raises(NotImplementedError, match="outside compiled code"):
+        excess(np.ones((1, 1)), ConstantTiles(0.5), 0, 0, 1)
+    with pytest.raises(TypingError, match="excess"):
+        called(np.ones((1, 1)), Sums(*range(7)), 0, 0, 1)

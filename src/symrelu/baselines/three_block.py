@@ -171,12 +171,12 @@ def three_block_nmd(
     *,
     momentum: float = 0.7,
     init: Any | None = None,
+    random_state: Any = Start.random_state,
     tol: float = Limits.tol,
     gtol: float = 1e-6,
     ftol: float = Limits.ftol,
     max_iter: int = Limits.max_iter,
     max_time: float | None = Limits.max_time,
-    random_state: Any = Start.random_state,
     callback: Callback | None = Run.callback,
 ) -> Solution:
     """Fit M ~ max(0, U V^T) by 3B-NMD, with twice as many parameters as the symmetric model.

@@ -49,8 +49,9 @@ class Description:
         Its type, in the notation of numpydoc.
     text : str
         A paragraph for docstrings.
-    brief : str
-        The help text on the command line. A setting without one is not an option there.
+    brief : str, optional
+        The help text on the command line, by default the first sentence of ``text``. A setting with an empty
+        one is not an option there.
     typed : type, optional
         The type of the command-line option, if it differs from the annotation.
     flags : tuple of str
@@ -59,9 +60,13 @@ class Description:
 
     kind: str
     text: str
-    brief: str = ""
+    brief: str | None = None
     typed: Any = None
     flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.brief is None:
+            object.__setattr__(self, "brief", self.text.partition(". ")[0].rstrip(".") + ".")
 
 
 def setting(default: Any = MISSING, **description: Any) -> Any:
@@ -111,12 +116,7 @@ class Model:
     The size of M also bounds the rank and the number of negative columns; :meth:`for_size` checks that.
     """
 
-    rank: int = setting(
-        kind="int",
-        text="Number of columns of U, from 1 to n.",
-        brief="Number of columns of U.",
-        flags=("--rank", "-r"),
-    )
+    rank: int = setting(kind="int", text="Number of columns of U, from 1 to n.", flags=("--rank", "-r"))
     n_negative: int | str = setting(
         0,
         kind='int or "auto"',
@@ -131,18 +131,8 @@ class Model:
         text='"ignore" treats the diagonal of M as unobserved: no U U^T can fit the zero diagonal of a graph.',
         brief="'fit', or 'ignore' to treat the diagonal as unobserved.",
     )
-    zero_weight: float = setting(
-        1.0,
-        kind="float",
-        text="Weight in (0, 1] of the zeros of M.",
-        brief="Weight of the zeros of M, in (0, 1].",
-    )
-    alpha: float = setting(
-        0.0,
-        kind="float",
-        text="Weight of the Tikhonov penalty on U (the paper's lambda).",
-        brief="Weight of the Tikhonov penalty on U.",
-    )
+    zero_weight: float = setting(1.0, kind="float", text="Weight in (0, 1] of the zeros of M.")
+    alpha: float = setting(0.0, kind="float", text="Weight of the Tikhonov penalty on U (the paper's lambda).")
 
     def __post_init__(self) -> None:
         # The upper bounds depend on the size of M: see for_size.
@@ -183,7 +173,6 @@ class Start:
         None,
         kind="None, int, Generator or RandomState",
         text="Seed of the start. The same seed gives the same factor.",
-        brief="Seed of the start.",
         typed=int | None,
         flags=("--seed",),
     )
@@ -232,17 +221,11 @@ class Limits:
         text="Stop when the relative change of the objective over the last 20 iterations is at most ftol.",
         brief="Stop when the relative change of the objective is at most this.",
     )
-    max_iter: int = setting(
-        1000,
-        kind="int",
-        text="Maximum number of steps.",
-        brief="Maximum number of steps.",
-    )
+    max_iter: int = setting(1000, kind="int", text="Maximum number of steps.")
     max_time: float | None = setting(
         None,
         kind="float",
         text="Time limit for the steps in seconds. Compilation is not counted.",
-        brief="Time limit for the steps in seconds.",
     )
 
     def __post_init__(self) -> None:
@@ -278,6 +261,7 @@ class Run:
         kind="callable",
         text="Called after each step with a :class:`~symrelu.fit.loop.FitProgress`. The fit stops if the "
         "callback returns True.",
+        brief="",
     )
     checkpoint: Any | None = setting(
         None,
@@ -292,6 +276,7 @@ class Run:
         kind="int",
         text="1 logs the progress to the logger ``symrelu`` once per second, 2 at each step. If logging is not "
         "configured, the lines go to stderr.",
+        brief="",
     )
 
     def __post_init__(self) -> None:

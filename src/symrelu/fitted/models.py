@@ -158,9 +158,8 @@ class OneFactor(FittedModel):
     Parameters
     ----------
     U : ndarray of shape (n, rank)
-        The factor.
     signature : ndarray of shape (rank,)
-        Signs of its columns, +1 or -1.
+        Signs of the columns of U, +1 or -1.
     """
 
     @property
@@ -185,7 +184,7 @@ class SymmetricReLU(OneFactor):
     Parameters
     ----------
     U : ndarray of shape (n, rank)
-        The factor.
+        The factor, with one row for each item.
     signature : ndarray of shape (rank,)
         Signs of its columns, +1 or -1.
     alpha : float, default=0.0
@@ -271,7 +270,7 @@ class Linear(OneFactor):
     Parameters
     ----------
     U : ndarray of shape (n, rank)
-        The factor.
+        A nonnegative factor, or eigenvectors scaled by the roots of the absolute eigenvalues.
     signature : ndarray of shape (rank,)
         Signs of its columns, +1 or -1.
 

@@ -18,6 +18,9 @@ from symrelu.fitted.queries import ModelQueriesMixin
 # Attributes that only some models have, forwarded by Solution.__getattr__.
 _MODEL_SPECIFIC = ("transform", "score", "canonicalize", "V")
 
+# What a solution takes over from the outcome of the loop.
+_FROM_OUTCOME = ("status", "n_iter", "n_evaluations", "relative_error", "norm", "objective")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution(ModelQueriesMixin):
@@ -95,8 +98,7 @@ class Solution(ModelQueriesMixin):
         Parameters
         ----------
         outcome : Outcome or Solution
-            Its ``status``, ``n_iter``, ``n_evaluations``, ``relative_error``, ``norm`` and ``objective`` are
-            copied.
+            The numbers and the status are copied from it.
         model : FittedModel
         history : History
         solver : str
@@ -104,12 +106,7 @@ class Solution(ModelQueriesMixin):
         """
         return cls(
             model=model,
-            status=outcome.status,
-            n_iter=outcome.n_iter,
-            n_evaluations=outcome.n_evaluations,
-            relative_error=outcome.relative_error,
-            norm=outcome.norm,
-            objective=outcome.objective,
+            **{name: getattr(outcome, name) for name in _FROM_OUTCOME},
             history=history,
             solver=solver,
             diagonal=diagonal,

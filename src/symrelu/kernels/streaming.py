@@ -22,7 +22,7 @@ import numpy as np
 from symrelu.kernels.atomics import fetch_add, load, store
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import allowed_threads, run_workers
-from symrelu.kernels.tiles import TILE, PackedEntries, Sums, blocks_of, dense_excess, sparse_excess
+from symrelu.kernels.tiles import TILE, Sums, blocks_of, excess
 
 # A thread with less work than this (multiplications of the first product) takes longer to start than it saves.
 MIN_WORK_OF_A_THREAD = 2e7
@@ -66,8 +66,8 @@ class Desk(NamedTuple):
 
 
 @compiled
-def dense_share(shared, desk, limit, coded, zero_weight):  # type: ignore[no-untyped-def]
-    """Make up to ``limit`` tiles of a pass, M given whole: see :func:`~symrelu.kernels.tiles.dense_excess`."""
+def share(shared, desk, limit, data):  # type: ignore[no-untyped-def]
+    """Make up to ``limit`` tiles of a pass."""
     for _ in range(limit):
         t = desk.waiting[0]
         if t < 0:
@@ -76,38 +76,7 @@ def dense_share(shared, desk, limit, coded, zero_weight):  # type: ignore[no-unt
                 return _FINISHED
             i, j = shared.schedule[t, 0], shared.schedule[t, 1]
             tile = gram_tile(shared, desk, i, j)
-            sums = dense_excess(tile, coded, i * shared.side, j * shared.side, zero_weight)
-            keep_sums(desk, sums)
-            multiply_tile(shared, desk, tile, i, j)
-        if not deliver(shared, desk, t):
-            return _NOT_ITS_TURN
-    return _LIMIT_REACHED
-
-
-@compiled
-def sparse_share(shared, desk, limit, support, unknown, zero_weight):  # type: ignore[no-untyped-def]
-    """Make up to ``limit`` tiles of a pass, M given by its entries, packed."""
-    for _ in range(limit):
-        t = desk.waiting[0]
-        if t < 0:
-            t = fetch_add(shared.taken, 0, 1)
-            if t >= len(shared.schedule):
-                return _FINISHED
-            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
-            tile = gram_tile(shared, desk, i, j)
-            k = i * support.column_blocks + j
-            here = slice(support.start[k], support.start[k + 1])
-            hidden = slice(unknown.start[k], unknown.start[k + 1])
-            sums = sparse_excess(
-                tile,
-                support.rows[here],
-                support.cols[here],
-                support.values[here],
-                unknown.rows[hidden],
-                unknown.cols[hidden],
-                zero_weight,
-            )
-            keep_sums(desk, sums)
+            keep_sums(desk, excess(tile, data, i, j, shared.side))
             multiply_tile(shared, desk, tile, i, j)
         if not deliver(shared, desk, t):
             return _NOT_ITS_TURN
@@ -177,28 +146,11 @@ def add_rows(out, first, count, product):  # type: ignore[no-untyped-def]
             out[first + row, c] += product[row * columns + c]
 
 
-class TileData(NamedTuple):
-    """M for a pass: a function that makes a share of it, and what it takes beyond the pass and the desk."""
-
-    share: Callable[..., int]
-    arguments: tuple[Any, ...]
-
-
-def dense_tiles(coded: np.ndarray, zero_weight: np.floating[Any]) -> TileData:
-    """Return M given whole, with a negative number at the unknown entries."""
-    return TileData(dense_share, (coded, zero_weight))
-
-
-def sparse_tiles(support: PackedEntries, unknown: PackedEntries, zero_weight: np.floating[Any]) -> TileData:
-    """Return M given by its positive and its unknown entries."""
-    return TileData(sparse_share, (support, unknown, zero_weight))
-
-
 def stream(
     A: np.ndarray,
     B: np.ndarray,
     V: np.ndarray | None,
-    data: TileData,
+    data: Any,
     *,
     symmetric: bool = False,
     side: int = TILE,
@@ -211,8 +163,8 @@ def stream(
     B : ndarray of shape (q, rank)
     V : ndarray of shape (q, columns), or None
         Without V only the sums are computed: one matrix product less.
-    data : TileData
-        M, cut into tiles of the same side.
+    data : DenseTiles, SparseTiles or another kind that is registered with ``excess_of``
+        M, with entries packed in tiles of the same side.
     symmetric : bool
         Promise that X and the data are symmetric: each tile above the diagonal then serves both sides.
     side : int
@@ -226,7 +178,7 @@ def stream(
         desk = _new_desk(shared)
         end = _LIMIT_REACHED
         while end != _FINISHED and not stopped():
-            end = data.share(shared, desk, limit, *data.arguments)
+            end = share(shared, desk, limit, data)
             if end == _NOT_ITS_TURN:
                 time.sleep(0)  # the worker whose turn it is may have no core
 

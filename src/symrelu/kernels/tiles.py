@@ -14,9 +14,11 @@ negative loss.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
 from symrelu.kernels.jit import compiled
 
@@ -44,12 +46,6 @@ class PackedEntries(NamedTuple):
     cols: np.ndarray
     values: np.ndarray
     column_blocks: int
-
-    def tile(self, i: int, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return rows, columns and values of the entries in tile (i, j)."""
-        t = i * self.column_blocks + j
-        part = slice(self.start[t], self.start[t + 1])
-        return self.rows[part], self.cols[part], self.values[part]
 
 
 def pack_entries(
@@ -81,8 +77,60 @@ def pack_entries(
 
 
 @compiled
-def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X with its excess, for a sparse M. Return the numbers of :class:`Sums`."""
+def entries_of_tile(packed, i, j):  # type: ignore[no-untyped-def]
+    """Return rows, columns and values of the packed entries in tile (i, j)."""
+    t = i * packed.column_blocks + j
+    part = slice(packed.start[t], packed.start[t + 1])
+    return packed.rows[part], packed.cols[part], packed.values[part]
+
+
+class DenseTiles(NamedTuple):
+    """M given whole."""
+
+    coded: np.ndarray  # M with a negative number at the unobserved entries
+    zero_weight: np.floating[Any]
+
+
+class SparseTiles(NamedTuple):
+    """M given by its entries."""
+
+    support: PackedEntries
+    unknown: PackedEntries
+    zero_weight: np.floating[Any]
+
+
+def excess(tile: np.ndarray, data: Any, i: int, j: int, side: int) -> tuple[float, ...]:
+    """Overwrite tile (i, j) of X with its excess and return the numbers of :class:`Sums`.
+
+    For compiled code only, where the class of ``data`` decides which function is called.
+    """
+    raise NotImplementedError("excess has no implementation outside compiled code.")
+
+
+_EXCESS: dict[Any, Callable[..., Any]] = {}
+
+
+def excess_of(kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that compiles a function and makes it :func:`excess` for data of a class."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _EXCESS[kind] = compiled(function)
+        return _EXCESS[kind]
+
+    return register
+
+
+@overload(excess)
+def _excess_by_class(tile, data, i, j, side):  # type: ignore[no-untyped-def]
+    function = _EXCESS.get(getattr(data, "instance_class", None))
+    return function and (lambda tile, data, i, j, side: function(tile, data, i, j, side))
+
+
+@excess_of(SparseTiles)
+def sparse_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
+    """Overwrite a tile of X with its excess, for a sparse M."""
+    rows, cols, values = entries_of_tile(data.support, i, j)
+    hidden_rows, hidden_cols, _ = entries_of_tile(data.unknown, i, j)
     zero = tile.dtype.type(0)
     stash = np.empty(values.size, tile.dtype)
     fit = error = positive = negative = hidden = active = inner = 0.0
@@ -99,34 +147,31 @@ def sparse_excess(tile, rows, cols, values, hidden_rows, hidden_cols, zero_weigh
         x = tile[hidden_rows[k], hidden_cols[k]]
         hidden += np.float64(x) * np.float64(x)
         tile[hidden_rows[k], hidden_cols[k]] = zero
-    for i in range(tile.shape[0]):
-        for j in range(tile.shape[1]):
-            x = tile[i, j]
+    for row in range(tile.shape[0]):
+        for col in range(tile.shape[1]):
+            x = tile[row, col]
             above = zero if x <= zero else x
             below = x - above
             positive += np.float64(above) * np.float64(above)
             negative += np.float64(below) * np.float64(below)
             active += 1.0 if x > zero else 0.0
-            tile[i, j] = zero_weight * above
+            tile[row, col] = data.zero_weight * above
     for k in range(values.size):
         tile[rows[k], cols[k]] = stash[k]
     return fit, error, positive, negative, hidden, active, inner
 
 
-@compiled
-def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignore[no-untyped-def]
-    """Overwrite a tile of X with its excess, for a dense M. Return the numbers of :class:`Sums`.
-
-    ``coded`` is M with a negative number at the unobserved entries.
-    """
+@excess_of(DenseTiles)
+def dense_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
+    """Overwrite a tile of X with its excess, for a dense M."""
+    first_row, first_col = i * side, j * side
     zero = tile.dtype.type(0)
     fit = error = positive = negative = hidden = active = inner = 0.0
-    for i in range(tile.shape[0]):
-        row = tile[i]
-        coded_row = coded[first_row + i, first_col : first_col + tile.shape[1]]
-        for j in range(tile.shape[1]):
-            x = row[j]
-            m = coded_row[j]
+    for row in range(tile.shape[0]):
+        coded = data.coded[first_row + row, first_col : first_col + tile.shape[1]]
+        for col in range(tile.shape[1]):
+            x = tile[row, col]
+            m = coded[col]
             above = zero if x <= zero else x
             on_support = m > zero
             at_zero = m == zero
@@ -143,7 +188,7 @@ def dense_excess(tile, coded, first_row, first_col, zero_weight):  # type: ignor
             hidden += np.float64(h) * np.float64(h)
             active += 1.0 if p > zero else 0.0
             inner -= np.float64(e) * np.float64(x)
-            row[j] = e + zero_weight * p
+            tile[row, col] = e + data.zero_weight * p
     return fit, error, positive, negative, hidden, active, inner
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from symrelu.kernels.streaming import TileData, dense_tiles
+from symrelu.kernels.tiles import DenseTiles
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
@@ -63,9 +63,9 @@ class DenseOperator(TiledOperator):
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
-    def _tiles(self) -> TileData:
+    def _tiles(self) -> DenseTiles:
         # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
-        return dense_tiles(self._coded, self.dtype.type(self.zero_weight))
+        return DenseTiles(self._coded, self.dtype.type(self.zero_weight))
 
 
 def _mark_unknown(M: np.ndarray, unknown: Any) -> np.ndarray:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.streaming import TileData, sparse_tiles
-from symrelu.kernels.tiles import TILE, PackedEntries, pack_entries
+from symrelu.kernels.tiles import TILE, PackedEntries, SparseTiles, pack_entries
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
@@ -53,9 +52,9 @@ class SparseOperator(TiledOperator):
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
-    def _tiles(self) -> TileData:
+    def _tiles(self) -> SparseTiles:
         # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
-        return sparse_tiles(self._support, self._hidden, self.dtype.type(self.zero_weight))
+        return SparseTiles(self._support, self._hidden, self.dtype.type(self.zero_weight))
 
 
 def _pack(matrix: Any, tile: int) -> PackedEntries:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.streaming import TileData, stream
+from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import TILE, Sums
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import SupportOperator
@@ -30,8 +30,8 @@ class TiledOperator(SupportOperator):
         self.tile = tile
 
     @abstractmethod
-    def _tiles(self) -> TileData:
-        """Return M, cut into tiles."""
+    def _tiles(self) -> Any:
+        """Return M as the data of a pass: see :func:`symrelu.kernels.streaming.stream`."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
         excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.tile)
