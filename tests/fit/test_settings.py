@@ -368,7 +368,8 @@ class Coloured(Model):
     colour: int | str = setting(
         3, kind="int or str", text="Colour of the factor, of no use.", brief="Colour of the factor."
     )
-    silent: float = setting(1.0, kind="float", text="Not for the command line.")
+    silent: float = setting(1.0, kind="float", text="Not for the command line.", brief="")
+    shade: float = setting(1.0, kind="float", text="Shade of the colour. From 0 to 1.")
 
 
 EXTENDED = (Coloured, Start, Limits, Run)
@@ -404,6 +405,8 @@ def test_a_new_setting_is_an_option():
     shown = run_command("--help")[1].output
     assert "--colour" in shown
     assert "Colour of the factor." in shown
+    assert "Shade of the colour." in shown
+    assert "From 0 to 1" not in shown
     assert "silent" not in shown
 
 
