@@ -79,7 +79,7 @@ def bare_products(U: np.ndarray) -> Callable[[], object]:
     def products(shared, desk, first, step):  # type: ignore[no-untyped-def]
         for t in range(first, len(shared.schedule), step):
             i, j = shared.schedule[t, 0], shared.schedule[t, 1]
-            multiply_tile(shared, desk, gram_tile(shared, desk, i, j), i, j)
+            multiply_tile(shared, desk, 0, gram_tile(shared, desk, i, j), i, j)
 
     shared = streaming._new_pass(U, U, U, True, streaming.TILE)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from symrelu.kernels import streaming
+from symrelu.kernels import threads
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
@@ -12,7 +12,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 collect_ignore = ["example_experiment.py", "example_solver.py"]
 
 # Small tests shall run on threads too.
-streaming.MIN_WORK_OF_A_THREAD = 1
+threads.MIN_WORK_OF_A_THREAD = 1
 # Those of torch wait by spinning: beside other tests they take longer than they save.
 torch.set_num_threads(1)
 

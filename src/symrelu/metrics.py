@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
+from symrelu.kernels.scores import pair_scores
 from symrelu.operators import Operator
 from symrelu.problem import Problem, read_hidden
 from symrelu.validation import (
@@ -104,13 +105,14 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     # Squares of very large or very small entries would overflow or underflow.
     k = scale_exponent(M)
     M, U = scaled(M, k), np.ldexp(U, -k)
+    V = U * signature
     rows, cols = (np.asarray(index) for index in sparse.coo_array(mask).coords)
     # In batches, because the held-out entries may outnumber those of M.
     wrong = total = 0.0
     for batch in gen_batches(len(rows), _ENTRY_BATCH):
         i, j = rows[batch], cols[batch]
         truth = np.asarray(M[i, j], dtype=np.float64).ravel()
-        X = np.einsum("kr,kr->k", U[i] * signature, U[j])
+        X = pair_scores(U, V, i, j)
         wrong += float(np.sum((truth - np.maximum(0, X)) ** 2, dtype=np.float64))
         total += float(np.sum(truth**2))
     return math.sqrt(wrong / total) if total else math.inf

@@ -90,7 +90,7 @@ def big_pass(kind="dense", dtype=np.float64, side=16, order="C"):
 def test_same_bits_on_any_number_of_threads_and_on_repeated_runs(kind, dtype, monkeypatch):
     results = []
     for workers in (1, 2, 3, 4, 8, 16, 2, 1):
-        monkeypatch.setattr(streaming, "allowed_threads", lambda workers=workers: workers)
+        monkeypatch.setattr(threads, "allowed_threads", lambda workers=workers: workers)
         results.append(big_pass(kind, dtype))
     for product, sums in results[1:]:
         assert_array_equal(product, results[0][0])
@@ -100,7 +100,7 @@ def test_same_bits_on_any_number_of_threads_and_on_repeated_runs(kind, dtype, mo
 def test_a_worker_that_loses_its_core_holds_nobody_up_for_ever(monkeypatch):
     """Workers give up waiting at once, and one of them sleeps before each of its calls: still the same bits."""
     alone = big_pass()
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 4)
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 4)
     monkeypatch.setattr(streaming, "_WORK_OF_A_CALL", 0.0)  # one tile a call
     real, slow = streaming.share, threading.local()
 
@@ -129,13 +129,13 @@ def test_passes_may_run_in_several_threads_at_once():
 
 
 def test_small_work_gets_one_thread_and_large_work_all(monkeypatch):
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 6)
-    monkeypatch.setattr(streaming, "MIN_WORK_OF_A_THREAD", 100.0)
-    assert [streaming.workers_for(work) for work in (0, 99, 250, 1e9)] == [1, 1, 2, 6]
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 6)
+    monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 100.0)
+    assert [threads.workers_for(work) for work in (0, 99, 250, 1e9)] == [1, 1, 2, 6]
 
 
 def test_an_error_in_a_pass_reaches_the_caller(monkeypatch):
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 3)
     monkeypatch.setattr(streaming, "share", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         big_pass()
@@ -152,10 +152,10 @@ def test_warm_up_computes_nothing():
 
 INTERRUPTED = """
 import numpy as np
-from symrelu.kernels import streaming, tiles
+from symrelu.kernels import streaming, threads, tiles
 
-streaming.MIN_WORK_OF_A_THREAD = 1
-streaming.allowed_threads = lambda: {workers}
+threads.MIN_WORK_OF_A_THREAD = 1
+threads.allowed_threads = lambda: {workers}
 U, M = np.ones((4000, 40)), np.ones((4000, 4000))
 streaming.stream(U[:8], U[:8], U[:8], tiles.DenseTiles(M[:8, :8].copy(), 1.0), symmetric=True)
 try:

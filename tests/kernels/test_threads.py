@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels import one_time_warnings, streaming, threads
+from symrelu.kernels import one_time_warnings, threads
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import DenseTiles
 
@@ -64,9 +64,9 @@ def shared_pass():
 
 @pytest.mark.parametrize("granted", [0, 1, 2])
 def test_a_pass_with_fewer_threads_than_asked_has_the_same_bits(granted, monkeypatch):
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 1)
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 1)
     alone = shared_pass()
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 4)
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 4)
     grant(monkeypatch, granted)
     with pytest.warns(RuntimeWarning, match=f"Only {1 + granted} of 4 threads could be started") as told:
         passes = [shared_pass() for _ in range(3)]
@@ -96,7 +96,7 @@ def test_a_fit_without_threads_is_the_same_fit(granted, monkeypatch):
     M, _ = make_relu_gram(80, 3, random_state=0)
     with threadpool_limits(1, user_api="blas"):
         alone = decompose(M, 3, random_state=0, max_iter=20)
-    monkeypatch.setattr(streaming, "allowed_threads", lambda: 3)
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 3)
     grant(monkeypatch, granted)
     with pytest.warns(RuntimeWarning, match="Results are not affected, but it takes longer") as told:
         solution = decompose(M, 3, random_state=0, max_iter=20)

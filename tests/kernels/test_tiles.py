@@ -19,6 +19,7 @@ from symrelu.kernels.tiles import (
     excess,
     excess_of,
     pack_entries,
+    tile_side,
 )
 
 
@@ -111,3 +112,20 @@ def test_only_compiled_code_knows_the_kind():
         excess(np.ones((1, 1)), ConstantTiles(0.5), 0, 0, 1)
     with pytest.raises(TypingError, match="excess"):
         called(np.ones((1, 1)), Sums(*range(7)), 0, 0, 1)
+
+
+@given(n=st.integers(1, 10**7), rank=st.integers(1, 1000))
+def test_sides_of_tiles(n, rank):
+    side = tile_side(n, rank)
+    blocks = -(-n // side)
+    assert blocks <= 2500  # so that the schedule stays small
+    assert 144 <= side <= max(320, n // 2000)
+    if 2000 <= n <= 300_000:
+        assert blocks >= 7  # so that many threads have work
+        assert side == tile_side(n, rank + 1) or rank in (8, 16, 32, 48)
+
+
+def test_products_of_small_ranks_are_small():
+    """OpenBLAS multiplies matrices with at most a million multiplications without copying them."""
+    for rank in range(1, 49):
+        assert tile_side(10_000, rank) ** 2 * rank <= 1e6

@@ -11,13 +11,11 @@ from scipy import sparse
 
 from symrelu.fitted.canonical_form import canonical_factor
 from symrelu.fitted.new_rows import explained_squares, transform_rows
-from symrelu.kernels.memory import batches
+from symrelu.kernels.scores import largest_of_rows, pair_scores
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
-
-NO_ITEM = -1  # in place of an item if there are fewer than k
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,11 +92,7 @@ class FittedModel(ABC):
         """
         left, right = self.left, self.right
         i, j = np.broadcast_arrays(check_items("i", i, len(left)), check_items("j", j, len(left)))
-        scores = np.empty(i.size, left.dtype)
-        rows, columns = i.ravel(), j.ravel()
-        # The gathered rows of both factors need memory, so that many pairs are scored in batches.
-        for batch in batches(i.size, 2 * left.shape[1] * left.dtype.itemsize):
-            scores[batch] = np.einsum("kr,kr->k", left[rows[batch]], right[columns[batch]])
+        scores = pair_scores(left, right, i.ravel(), j.ravel())
         return scores.reshape(i.shape)
 
     def reconstruct(self, rows: Any) -> np.ndarray:
@@ -138,17 +132,7 @@ class FittedModel(ABC):
         nodes = check_items("nodes", nodes, n)
         check_integer("k", k, 1)
         excluded = None if exclude is None else check_exclude(exclude, n)
-        items = np.full((len(nodes), k), NO_ITEM, np.int64)
-        scores = np.full((len(nodes), k), -np.inf, left.dtype)
-        for batch in batches(len(nodes), n * left.dtype.itemsize):
-            block = left[nodes[batch]] @ right.T
-            block[np.arange(len(block)), nodes[batch]] = -np.inf  # a node is not its own neighbour
-            if excluded is not None:
-                block[excluded[nodes[batch]].nonzero()] = -np.inf
-            for row, values in enumerate(block, start=batch.start):
-                best = largest(values, k)
-                items[row, : len(best)], scores[row, : len(best)] = best, values[best]
-        return items, scores
+        return largest_of_rows(left, right, nodes, k, excluded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

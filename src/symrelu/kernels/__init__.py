@@ -5,6 +5,8 @@ streaming         a pass over all pairs, tile by tile, shared among threads
 tiles             the entries of M sorted by tile, and the residual of one tile
 atomics           atomic operations, for compiled code in several threads
 threads           work shared among threads, with BLAS held at one thread
+sparse_products   the product of a sparse matrix and a few columns
+scores            entries of X: of given pairs, and the largest of each row
 vectors           inner products and scaled sums of large arrays
 row_systems       one small linear system for each row of M
 convex_rows       one convex problem for each new row

@@ -1,13 +1,15 @@
 """One pass over the tiles of X = A B^T, shared by threads that run without the GIL.
 
 Each worker takes the next free tile, forms it, turns it into its excess E (:mod:`symrelu.kernels.tiles`) and
-multiplies it with the corresponding rows of V, all in compiled code. It then waits for its *turn* to add the
-products to the result. Floating-point sums depend on their order, so products are added in the order of the
-schedule, whichever worker computed them: the result has the same bits for any number of workers.
+multiplies it with the corresponding rows of V, all in compiled code. When its *turn* comes, it adds the
+products to the result; until then they stay in a queue, and it goes on with other tiles. Floating-point sums
+depend on their order, so products are added in the order of the schedule, whichever worker computed them: the
+result has the same bits for any number of workers.
 
 The schedule of a symmetric X is a round-robin tournament. In round d, block i meets block d - i (mod blocks):
 each block appears once in every round, and the turn of a tile is the number of its round. A worker only
-ever waits for tiles of earlier rounds, which were taken before its own, so there is no deadlock.
+ever waits for tiles of earlier rounds, which were taken before its own. The first tile of the schedule that is
+not yet delivered is the first in the queue of its worker, or being made, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -21,20 +23,22 @@ import numpy as np
 
 from symrelu.kernels.atomics import fetch_add, load, store
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import allowed_threads, run_workers
+from symrelu.kernels.threads import run_workers, workers_for
 from symrelu.kernels.tiles import TILE, Sums, blocks_of, excess
-
-# A thread with less work than this (multiplications of the first product) takes longer to start than it saves.
-MIN_WORK_OF_A_THREAD = 2e7
 
 # Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
 _WORK_OF_A_CALL = 4e8
 
 # Cost of the excess and the sums for each entry of a tile, in multiplications.
-_WORK_OF_AN_ENTRY = 8
+_WORK_BETWEEN_PRODUCTS = 8
 
 # Number of times a worker polls for its turn before it yields its core; well below a millisecond.
 _LOOKS = 100_000
+
+# Bytes of the products that a worker may keep. If another worker loses its core for a while, those that would
+# wait for it go on with other tiles.
+_BYTES_OF_A_QUEUE = 4e6
+_SHORTEST_QUEUE, _LONGEST_QUEUE = 2, 64
 
 # Why a call of compiled code returns: no tile is left; the worker's turn has not come; the limit is reached.
 _FINISHED, _NOT_ITS_TURN, _LIMIT_REACHED = 0, 1, 2
@@ -56,31 +60,45 @@ class Pass(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """What a worker has to itself."""
+    """What a worker has to itself: a tile, and a cyclic queue of what came of finished tiles."""
 
     tile: np.ndarray
-    product: np.ndarray  # of the tile and V
-    mirrored: np.ndarray  # of the transposed tile and V
+    filled: np.ndarray  # the first place in use, and how many are
+    numbers: np.ndarray  # of the finished tiles in the schedule
+    products: np.ndarray  # of the tiles and V
+    mirrored: np.ndarray  # of the transposed tiles and V
     sums: np.ndarray
-    waiting: np.ndarray  # the number of a tile whose turn has not come, or -1
 
 
 @compiled
 def share(shared, desk, limit, data):  # type: ignore[no-untyped-def]
     """Make up to ``limit`` tiles of a pass."""
     for _ in range(limit):
-        t = desk.waiting[0]
-        if t < 0:
+        looks = _LOOKS
+        if desk.filled[1] < len(desk.numbers):
             t = fetch_add(shared.taken, 0, 1)
-            if t >= len(shared.schedule):
+            if t < len(shared.schedule):
+                make_tile(shared, desk, t, data)
+                looks = 1  # if it is not this worker's turn, it makes another tile
+            elif desk.filled[1] == 0:
                 return _FINISHED
-            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
-            tile = gram_tile(shared, desk, i, j)
-            keep_sums(desk, excess(tile, data, i, j, shared.side))
-            multiply_tile(shared, desk, tile, i, j)
-        if not deliver(shared, desk, t):
+        if not deliver_finished(shared, desk, looks) and looks > 1:
             return _NOT_ITS_TURN
     return _LIMIT_REACHED
+
+
+@compiled
+def make_tile(shared, desk, t, data):  # type: ignore[no-untyped-def]
+    """Form tile t, turn it into its excess, and put what comes of it at the end of the queue."""
+    i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+    place = (desk.filled[0] + desk.filled[1]) % len(desk.numbers)
+    tile = gram_tile(shared, desk, i, j)
+    sums = excess(tile, data, i, j, shared.side)
+    for k in range(len(sums)):  # an assignment to a slice takes seconds to compile
+        desk.sums[place, k] = sums[k]
+    multiply_tile(shared, desk, place, tile, i, j)
+    desk.numbers[place] = t
+    desk.filled[1] += 1
 
 
 @compiled
@@ -94,47 +112,47 @@ def gram_tile(shared, desk, i, j):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def keep_sums(desk, sums):  # type: ignore[no-untyped-def]
-    """Write the sums of a tile to the desk, one by one: an assignment to a slice takes seconds to compile."""
-    for k in range(len(sums)):
-        desk.sums[k] = sums[k]
-
-
-@compiled
-def multiply_tile(shared, desk, tile, i, j):  # type: ignore[no-untyped-def]
+def multiply_tile(shared, desk, place, tile, i, j):  # type: ignore[no-untyped-def]
     """Multiply a tile with its rows of V, and above the diagonal of a symmetric X its transpose too."""
     columns = shared.V.shape[1]
     if columns == 0:
         return
     rows, cols = tile.shape
     V = shared.V[j * shared.side : j * shared.side + cols]
-    np.dot(tile, V, desk.product[: rows * columns].reshape(rows, columns))
+    np.dot(tile, V, desk.products[place, : rows * columns].reshape(rows, columns))
     if shared.symmetric and i != j:
         V = shared.V[i * shared.side : i * shared.side + rows]
-        np.dot(tile.T, V, desk.mirrored[: cols * columns].reshape(cols, columns))
+        np.dot(tile.T, V, desk.mirrored[place, : cols * columns].reshape(cols, columns))
 
 
 @compiled
-def deliver(shared, desk, t):  # type: ignore[no-untyped-def]
-    """Add what came of tile t to the results when its turn comes; return False if it does not come soon."""
-    i, j, turn = shared.schedule[t]
-    mirrored = shared.symmetric and i != j
-    looks = 0
-    while load(shared.turns, i) != turn or (mirrored and load(shared.turns, j) != turn):
-        looks += 1
-        if looks == _LOOKS:
-            desk.waiting[0] = t
-            return False
-    times = 2.0 if mirrored else 1.0
-    for k in range(len(desk.sums)):
-        shared.sums[i, k] += times * desk.sums[k]
-    add_rows(shared.out, i * shared.side, shared.side, desk.product)
-    if mirrored:
-        add_rows(shared.out, j * shared.side, shared.side, desk.mirrored)
-        store(shared.turns, j, turn + 1)
-    store(shared.turns, i, turn + 1)
-    desk.waiting[0] = -1
-    return True
+def deliver_finished(shared, desk, looks):  # type: ignore[no-untyped-def]
+    """Add what came of finished tiles to the results, as far as it is their turn; return whether it is for any.
+
+    For the turn of the first one, look so many times.
+    """
+    delivered = False
+    while desk.filled[1] > 0:
+        place = desk.filled[0]
+        i, j, turn = shared.schedule[desk.numbers[place]]
+        mirrored = shared.symmetric and i != j
+        while load(shared.turns, i) != turn or (mirrored and load(shared.turns, j) != turn):
+            looks -= 1
+            if delivered or looks <= 0:
+                return delivered
+        times = 2.0 if mirrored else 1.0
+        for k in range(desk.sums.shape[1]):
+            shared.sums[i, k] += times * desk.sums[place, k]
+        add_rows(shared.out, i * shared.side, shared.side, desk.products[place])
+        if mirrored:
+            add_rows(shared.out, j * shared.side, shared.side, desk.mirrored[place])
+            store(shared.turns, j, turn + 1)
+        store(shared.turns, i, turn + 1)
+        desk.filled[1] -= 1
+        # An empty queue begins again at its first place, which is in the cache.
+        desk.filled[0] = (place + 1) % len(desk.numbers) if desk.filled[1] > 0 else 0
+        delivered = True
+    return delivered
 
 
 @compiled
@@ -171,8 +189,8 @@ def stream(
         Side length of a tile. The last digits of the result depend on it.
     """
     shared = _new_pass(A, B, V, symmetric, side)
-    tile_work = side * side * (A.shape[1] + _WORK_OF_AN_ENTRY)
-    limit = max(1, int(_WORK_OF_A_CALL / tile_work))
+    work_of_an_entry = A.shape[1] + _WORK_BETWEEN_PRODUCTS
+    limit = max(1, int(_WORK_OF_A_CALL / (side * side * work_of_an_entry)))
 
     def work(_: int, stopped: Callable[[], bool]) -> None:
         desk = _new_desk(shared)
@@ -182,13 +200,8 @@ def stream(
             if end == _NOT_ITS_TURN:
                 time.sleep(0)  # the worker whose turn it is may have no core
 
-    run_workers(work, min(len(shared.turns), workers_for(len(A) * len(B) * A.shape[1])))
+    run_workers(work, min(len(shared.turns), workers_for(len(A) * len(B) * work_of_an_entry)))
     return (None if V is None else shared.out), Sums(*(float(total) for total in shared.sums.sum(axis=0)))
-
-
-def workers_for(multiplications: float) -> int:
-    """Return how many threads so much work is worth, of those that are allowed."""
-    return max(1, min(allowed_threads(), int(multiplications / MIN_WORK_OF_A_THREAD)))
 
 
 def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: bool, side: int) -> Pass:
@@ -211,12 +224,15 @@ def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: boo
 def _new_desk(shared: Pass) -> Desk:
     rows, cols, columns = min(shared.side, len(shared.A)), min(shared.side, len(shared.B)), shared.V.shape[1]
     dtype = shared.A.dtype
+    bytes_of_a_tile = max(1, (rows + cols) * columns * dtype.itemsize)
+    places = int(np.clip(_BYTES_OF_A_QUEUE / bytes_of_a_tile, _SHORTEST_QUEUE, _LONGEST_QUEUE))
     return Desk(
         tile=np.empty(rows * cols, dtype),
-        product=np.empty(rows * columns, dtype),
-        mirrored=np.empty(cols * columns, dtype),
-        sums=np.zeros(len(Sums._fields)),
-        waiting=np.full(1, -1, np.int64),
+        filled=np.zeros(2, np.int64),
+        numbers=np.empty(places, np.int64),
+        products=np.empty((places, rows * columns), dtype),
+        mirrored=np.empty((places, cols * columns), dtype),
+        sums=np.empty((places, len(Sums._fields))),
     )
 
 

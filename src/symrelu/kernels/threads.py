@@ -22,6 +22,9 @@ from symrelu.kernels.shared_context import SharedContext
 
 Task = TypeVar("Task")
 
+# A thread with less work, in multiplications of a matrix product, takes longer to start than it saves.
+MIN_WORK_OF_A_THREAD = 1e7
+
 
 @lru_cache(maxsize=1)
 def _blas_libraries() -> tuple[Any, ...]:
@@ -58,6 +61,17 @@ def allowed_threads() -> int:
     with single_threaded_blas._lock:
         counts = single_threaded_blas._before if single_threaded_blas._inside else _current_threads()
         return max(counts, default=1)
+
+
+def workers_for(multiplications: float) -> int:
+    """Return how many threads so much work is worth, of those that are allowed."""
+    return max(1, min(allowed_threads(), int(multiplications / MIN_WORK_OF_A_THREAD)))
+
+
+def slices(count: int, size: int) -> list[slice]:
+    """Return slices of ``range(count)`` with at most ``size`` items each."""
+    # scikit-learn's gen_batches takes 20 us to check its arguments, more than the work on a small matrix.
+    return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
 def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -> None:

@@ -22,8 +22,18 @@ from numba.extending import overload
 
 from symrelu.kernels.jit import compiled
 
-# 384 x 384 doubles take 1.2 MB. benchmarks/evaluation.py --tiles compares sizes.
+# Side of a block of M in loops without a product: 384 x 384 doubles take 1.2 MB.
 TILE = 384
+
+# Side of a tile by rank: up to the first number, the second. OpenBLAS is up to 1.6 times as fast if a product
+# has at most a million multiplications, because it does not copy the factors, and the largest tiles of that
+# size are best. Beyond, other sides differ little. benchmarks/evaluation.py --tiles compares them.
+_SIDES = ((8, 320), (16, 240), (32, 176), (48, 144))
+_SIDE_OF_OTHERS = 320
+
+_SMALLEST_SIDE = 176  # of those that only a small n requires
+_FEWEST_BLOCKS = 8  # with fewer, many threads have no work
+_MOST_BLOCKS = 2500  # the schedule and the places of the entries have a number for each pair of blocks
 
 
 class Sums(NamedTuple):
@@ -190,6 +200,16 @@ def dense_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
             inner -= np.float64(e) * np.float64(x)
             tile[row, col] = e + data.zero_weight * p
     return fit, error, positive, negative, hidden, active, inner
+
+
+def tile_side(n: int, rank: int) -> int:
+    """Return the side of the tiles of an n x n matrix of this rank.
+
+    It does not depend on the number of threads, because the last digits of a pass depend on it.
+    """
+    side = next((side for most, side in _SIDES if rank <= most), _SIDE_OF_OTHERS)
+    side = min(side, max(_SMALLEST_SIDE, n // _FEWEST_BLOCKS))
+    return max(side, blocks_of(n, _MOST_BLOCKS))
 
 
 def blocks_of(n: int, side: int) -> int:

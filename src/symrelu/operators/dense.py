@@ -7,12 +7,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from symrelu.kernels.tiles import DenseTiles
+from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.tiles import TILE, DenseTiles
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
 # M is nonnegative, so a negative number can mark an unobserved entry.
 UNKNOWN = -1.0
+
+# An entry of M is read from memory, which takes as long as this many multiplications in a matrix product.
+_WORK_OF_AN_ENTRY = 5
 
 
 class DenseOperator(TiledOperator):
@@ -44,11 +48,17 @@ class DenseOperator(TiledOperator):
         return cls(M if isinstance(M, np.ndarray) else M.toarray(), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
-        if self._unknown is None:
-            return self._coded @ V
-        # In blocks of rows, because clipping the marked entries at once would take another n x n array.
-        starts = range(0, self.n, self.tile)
-        return np.concatenate([np.maximum(0, self._coded[k : k + self.tile]) @ V for k in starts])
+        out = np.empty((self.n, V.shape[1]), self.dtype)
+
+        # In blocks, which do not depend on the number of threads, as the last digits depend on them.
+        def multiply(rows: slice) -> None:
+            block = self._coded[rows]
+            # The marks of unknown entries count as zeros.
+            out[rows] = (block if self._unknown is None else np.maximum(0, block)) @ V
+
+        work = self.n**2 * (V.shape[1] + _WORK_OF_AN_ENTRY)
+        run_tasks(multiply, slices(self.n, TILE), workers_for(work))
+        return out
 
     def row_maxima(self) -> np.ndarray:
         return np.maximum(0, self._coded.max(axis=1))
@@ -56,9 +66,9 @@ class DenseOperator(TiledOperator):
     @shared_property
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         # In blocks of rows, because comparing all of M at once would take n x n booleans.
-        starts = range(0, self.n, self.tile)
-        parts = [np.nonzero(self._coded[k : k + self.tile] > 0) for k in starts]
-        sizes = [min(self.tile, self.n - k) for k in starts]
+        blocks = slices(self.n, TILE)
+        parts = [np.nonzero(self._coded[rows] > 0) for rows in blocks]
+        sizes = [rows.stop - rows.start for rows in blocks]
         counts = [np.bincount(rows, minlength=size) for (rows, _), size in zip(parts, sizes, strict=True)]
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from symrelu.kernels.row_systems import solve_rows
-from symrelu.kernels.streaming import workers_for
-from symrelu.kernels.threads import run_tasks
+from symrelu.kernels.sparse_products import sparse_product
+from symrelu.kernels.threads import run_tasks, slices, workers_for
 from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Operator
 
 # Rows whose small systems are solved in one call: their arrays stay in the cache.
 _ROWS_AT_ONCE = 256
+
+# A multiplication in a small system takes as long as this many in a matrix product.
+_SLOWNESS = 10
 
 
 class HostOperator(Operator):
@@ -81,7 +83,7 @@ class SupportOperator(HostOperator):
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
         # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
-        filled = self.matmul(V) + fill * (V.sum(axis=0) - self._not_zero @ V)
+        filled = self.matmul(V) + fill * (V.sum(axis=0) - sparse_product(self._not_zero, V))
         return filled if self._unknown is None else filled + self._unknown_diagonal[:, None] * V
 
     @shared_property
@@ -114,7 +116,9 @@ class SupportOperator(HostOperator):
             for k, solution in enumerate(solutions):
                 solution[rows] = found[:, k]
 
-        run_tasks(solve, gen_batches(self.n, _ROWS_AT_ONCE), workers_for(self.n * V.shape[1] ** 2))
+        side = min(self.n_positive / self.n, V.shape[1])  # of an average system
+        work = _SLOWNESS * self.n_positive * V.shape[1] * side
+        run_tasks(solve, slices(self.n, _ROWS_AT_ONCE), workers_for(work))
         return solutions
 
     def warm_up(self) -> None:

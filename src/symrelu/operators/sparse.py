@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.tiles import TILE, PackedEntries, SparseTiles, pack_entries
+from symrelu.kernels.sparse_products import sparse_product
+from symrelu.kernels.tiles import PackedEntries, SparseTiles, pack_entries
 from symrelu.operators.host import shared_property
 from symrelu.operators.tiled import TiledOperator
 
@@ -21,21 +22,17 @@ class SparseOperator(TiledOperator):
         Canonical (sorted, no duplicates), with positive stored entries.
     unknown : csr_array of bool, or None
         True where the entry is unobserved.
-    tile : int
-        Side length of the tiles.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
     """
 
-    def __init__(self, M: Any, unknown: Any | None = None, *, tile: int = TILE, **settings: Any) -> None:
+    def __init__(self, M: Any, unknown: Any | None = None, **settings: Any) -> None:
         if unknown is not None:
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()  # a stored zero would count as an entry of the support
         self._M = M
-        self._support = _pack(M, tile)
-        self._hidden = _pack(sparse.csr_array(M.shape, dtype=bool) if unknown is None else unknown, tile)
         norm = float(np.linalg.norm(M.data.astype(np.float64, copy=False)))
-        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, unknown=unknown, tile=tile, **settings)
+        super().__init__(n=M.shape[0], dtype=M.dtype, norm=norm, unknown=unknown, **settings)
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> SparseOperator:
@@ -43,7 +40,7 @@ class SparseOperator(TiledOperator):
         return cls(sparse.csr_array(M), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
-        return self._M @ V
+        return sparse_product(self._M, V)
 
     def row_maxima(self) -> np.ndarray:
         return self._M.max(axis=1).toarray()
@@ -54,10 +51,21 @@ class SparseOperator(TiledOperator):
 
     def _tiles(self) -> SparseTiles:
         # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
-        return SparseTiles(self._support, self._hidden, self.dtype.type(self.zero_weight))
+        return SparseTiles(*self._packed(), self.dtype.type(self.zero_weight))
+
+    def _packed(self) -> tuple[PackedEntries, PackedEntries]:
+        """Return the positive and the unobserved entries, sorted by tile."""
+        side, *packed = self._shared.get("packed", (None,))
+        # Models of other ranks may have other tiles. Only the latest are kept: sorting takes less than a pass.
+        if side != self.side:
+            unknown = sparse.csr_array(self._M.shape, dtype=bool) if self._unknown is None else self._unknown
+            packed = [_pack(self._M, self.side), _pack(unknown, self.side)]
+            self._shared["packed"] = (self.side, *packed)
+        support, hidden = packed
+        return support, hidden
 
 
-def _pack(matrix: Any, tile: int) -> PackedEntries:
+def _pack(matrix: Any, side: int) -> PackedEntries:
     entries = matrix.tocoo()
     rows, cols = entries.coords
-    return pack_entries(rows, cols, entries.data, matrix.shape, symmetric=True, tile=tile)
+    return pack_entries(rows, cols, entries.data, matrix.shape, symmetric=True, tile=side)

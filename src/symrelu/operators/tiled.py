@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.streaming import stream
-from symrelu.kernels.tiles import TILE, Sums
+from symrelu.kernels.tiles import Sums, tile_side
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.host import SupportOperator
 
@@ -19,29 +19,34 @@ class TiledOperator(SupportOperator):
 
     Parameters
     ----------
-    tile : int
-        Side length of the tiles.
+    tile : int, optional
+        Side length of the tiles; by default :func:`~symrelu.kernels.tiles.tile_side` of n and the rank.
     **problem
         Passed on to :class:`~symrelu.operators.host.SupportOperator`.
     """
 
-    def __init__(self, *, tile: int = TILE, **problem: Any) -> None:
+    def __init__(self, *, tile: int | None = None, **problem: Any) -> None:
         super().__init__(**problem)
         self.tile = tile
+
+    @property
+    def side(self) -> int:
+        """Side length of the tiles. It depends on the rank, so on the model and not only on the data."""
+        return tile_side(self.n, self.rank) if self.tile is None else self.tile
 
     @abstractmethod
     def _tiles(self) -> Any:
         """Return M as the data of a pass: see :func:`symrelu.kernels.streaming.stream`."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.tile)
+        excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.side)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
 
     def warm_up(self) -> None:
         # A pass without rows is enough: the compiled code depends on types, not on sizes.
         nothing = np.zeros((0, 1), self.dtype)
-        stream(nothing, nothing, nothing, self._tiles(), symmetric=True, side=self.tile)
+        stream(nothing, nothing, nothing, self._tiles(), symmetric=True, side=self.side)
         super().warm_up()
 
 

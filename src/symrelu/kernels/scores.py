@@ -1,0 +1,139 @@
+"""Entries of X = left right^T, which is never formed: those of given pairs, and the largest of each row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symrelu.kernels.jit import compiled
+from symrelu.kernels.memory import working_memory
+from symrelu.kernels.threads import run_tasks, slices, workers_for
+
+NO_ITEM = -1  # in place of an item if there are fewer than k
+
+_PAIRS_AT_ONCE = 65536
+_ROWS_AT_ONCE = 32  # as many rows of X as a worker forms at once; BLAS is hardly faster with more
+
+# A gathered row costs a cache miss, about as much as this many multiplications in a matrix product.
+_WORK_OF_A_PAIR = 200
+
+
+def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return X[i[k], j[k]] for each k.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n, rank)
+    i, j : ndarray of int of shape (count,)
+
+    Returns
+    -------
+    scores : ndarray of shape (count,)
+    """
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    scores = np.empty(len(i), left.dtype)
+
+    def score(part: slice) -> None:
+        score_pairs(left, right, i[part], j[part], scores[part])
+
+    work = len(i) * (left.shape[1] + _WORK_OF_A_PAIR)
+    run_tasks(score, slices(len(i), _PAIRS_AT_ONCE), workers_for(work))
+    return scores
+
+
+def largest_of_rows(
+    left: np.ndarray, right: np.ndarray, rows: np.ndarray, k: int, excluded: object | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns and values of the k largest entries of rows of X, without those on the diagonal.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n, rank)
+    rows : ndarray of int of shape (count,)
+    k : int
+    excluded : csr_array of shape (n, n), optional
+        Stored entries, other than zeros, are left out.
+
+    Returns
+    -------
+    items : ndarray of int64 of shape (count, k)
+        In descending order of X; ties go to the lower index. ``NO_ITEM`` if there are fewer than k.
+    scores : ndarray of shape (count, k)
+        Minus infinity where there is no item.
+    """
+    n = len(right)
+    items = np.full((len(rows), k), NO_ITEM, np.int64)
+    scores = np.full((len(rows), k), -np.inf, left.dtype)
+
+    def search(part: slice) -> None:
+        here = rows[part]
+        block = left[here] @ right.T
+        block[np.arange(len(here)), here] = -np.inf  # a node is not its own neighbour
+        if excluded is not None:
+            block[excluded[here].nonzero()] = -np.inf  # type: ignore[index]
+        select_largest(block, items[part], scores[part])
+
+    # The rows are independent, but BLAS may round a row differently in a larger block: the size of a block
+    # must not depend on the number of threads, and the memory limits how many there are.
+    fitting = working_memory() / (n * left.dtype.itemsize)
+    at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
+    workers = min(workers_for(len(rows) * n * left.shape[1]), max(1, int(fitting / at_once)))
+    run_tasks(search, slices(len(rows), at_once), workers)
+    return items, scores
+
+
+@compiled
+def score_pairs(left, right, i, j, scores):  # type: ignore[no-untyped-def]
+    """Write X[i[k], j[k]] to ``scores``."""
+    for k in range(len(scores)):
+        total = left.dtype.type(0)
+        for c in range(left.shape[1]):
+            total += left[i[k], c] * right[j[k], c]
+        scores[k] = total
+
+
+@compiled
+def select_largest(block, items, scores):  # type: ignore[no-untyped-def]
+    """Write the columns and values of the largest entries of each row, in descending order.
+
+    ``items`` and ``scores`` are filled with ``NO_ITEM`` and minus infinity. Entries of a row visited so far are
+    kept in a heap, the worst of them first: most entries are then rejected by one comparison.
+    """
+    k = items.shape[1]
+    for row in range(len(block)):
+        heap, keys = items[row], scores[row]
+        for item in range(block.shape[1]):
+            # An equal score loses the tie, because its index is higher.
+            if block[row, item] > keys[0]:
+                sink(heap, keys, k, item, block[row, item])
+        # Take the worst of the heap again and again, and write it behind what is left.
+        for size in range(k - 1, 0, -1):
+            item, key = heap[size], keys[size]
+            heap[size], keys[size] = heap[0], keys[0]
+            sink(heap, keys, size, item, key)
+
+
+@compiled
+def sink(heap, keys, size, item, key):  # type: ignore[no-untyped-def]
+    """Replace the first entry of a heap of this size, and restore the order.
+
+    An entry is worse than another if its key is lower or, for equal keys, its item is higher.
+    """
+    place = 0
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size and is_worse(keys[other], heap[other], keys[child], heap[child]):
+            child = other
+        if not is_worse(keys[child], heap[child], key, item):
+            break
+        heap[place], keys[place] = heap[child], keys[child]
+        place = child
+    heap[place], keys[place] = item, key
+
+
+@compiled
+def is_worse(key, item, other_key, other_item):  # type: ignore[no-untyped-def]
+    """Return whether an entry comes after another one."""
+    return key < other_key or (key == other_key and item > other_item)
