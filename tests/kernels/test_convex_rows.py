@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.convex_rows import differentiate_rows, move_rows
+from symrelu.kernels.convex_rows import add_partial_grams, differentiate_rows, move_rows
 
 SEEDS = st.integers(0, 2**32 - 1)
 SHAPES = st.tuples(st.integers(1, 5), st.integers(1, 8))
@@ -114,3 +114,14 @@ def test_single_products():
     assert one_entry(1.0, -2.0, 0.0) == 1.0  # a zero costs nothing once its product is negative
     assert one_entry(1.0, 2.0, -1.0) == 1.0  # what is unknown decides nothing
     assert one_entry(0.0, 1e-3, 1.0) == LONGEST  # 1000 would be the lowest
+
+
+@given(SEEDS, st.integers(1, 4), st.integers(1, 700), st.integers(1, 4), st.sampled_from([1.0, 0.25]))
+def test_partial_grams(seed, rows, n, rank, weight):
+    """More items than are gathered at once, added and subtracted."""
+    rng = np.random.default_rng(seed)
+    B, changes = rng.standard_normal((n, rank)), rng.integers(-1, 2, (rows, n)).astype(np.int8)
+    hessians = rng.standard_normal((rows, rank, rank))
+    expected = hessians + weight * np.einsum("ij,ja,jb->iab", changes.astype(float), B, B)
+    add_partial_grams(hessians, B, changes, weight)
+    assert_allclose(hessians, expected, rtol=0, atol=1e-12 * n)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from symrelu.kernels.convex_rows import differentiate_rows, move_rows
+from symrelu.kernels.convex_rows import add_partial_grams, differentiate_rows, move_rows
 from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.memory import batches, working_memory
 from symrelu.kernels.threads import allowed_threads, run_tasks
@@ -47,6 +47,7 @@ _FREE = 0.3  # a row is flat if this many directions, counted by the ridge's sha
 _MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
 _ROWS_AT_ONCE = 32  # larger batches hardly speed up the matrix products, and exceed the caches
+_WORK_OF_THE_INTERPRETER = 1e4  # numbers of U for which a worker needs as much time as the interpreter
 _ARRAYS = 6  # arrays of the size of a batch of rows of M: similarities, products, their change, excess, copies
 _WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
 
@@ -82,8 +83,12 @@ def transform_rows(
     n_new, n = M_new.shape
     problem = _row_problem(U, signature, alpha, zero_weight)
     U_new = np.zeros((n_new, U.shape[1]))
-    workers = min(allowed_threads(), max(1, -(-n_new // _ROWS_AT_ONCE)))
-    at_once = int(np.clip(working_memory() / (workers * _ARRAYS * n * 8), 1, _ROWS_AT_ONCE))
+    # The last digits may depend on the size of a batch, so it does not depend on the number of workers.
+    fitting = working_memory() / (_ARRAYS * n * 8)
+    at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
+    # Between the kernels a worker holds the GIL: for small n, more than a few would wait for each other.
+    useful = n * U.shape[1] / _WORK_OF_THE_INTERPRETER
+    workers = max(1, int(min(allowed_threads(), useful, fitting / at_once, math.ceil(n_new / at_once))))
 
     def solve(batch: slice) -> None:
         rows, unknown = _dense_rows(M_new, mask, batch)
@@ -233,8 +238,10 @@ class _RowProblem:
         for _ in range(_MOST_STEPS):
             before = rows.active.copy()
             changed = differentiate_rows(rows.X, rows.coded, self.zero_weight, rows.excess, rows.active)
-            for k in np.flatnonzero(changed):
-                self._update_hessian(rows.hessian[k], before[k], rows.active[k])
+            if changed.any():
+                # Zeros that became active are added, and those that became inactive subtracted.
+                changes = rows.active.astype(np.int8) - before.astype(np.int8)
+                add_partial_grams(rows.hessian, self.B, changes, self.zero_weight)
             self._set_newton_direction(rows)
             self._write_finished(rows, solution)
             if rows.finished.all():
@@ -286,26 +293,14 @@ class _RowProblem:
 
     def _hessians(self, support: np.ndarray, active: np.ndarray) -> np.ndarray:
         """Return B^T D B + penalty for each row: D is 1 on the support and zero_weight on active zeros."""
-        hessians = np.repeat(self.penalty[None], len(support), axis=0)
-        for hessian, entries, zeros in zip(hessians, support, active.astype(bool), strict=True):
-            if self.zero_weight == 1:
-                entries = entries | zeros
-            if 2 * np.count_nonzero(entries) > len(entries):  # subtracting the others is cheaper
-                hessian += self.gram - self._partial_gram(~entries)
-            else:
-                hessian += self._partial_gram(entries)
-            if self.zero_weight != 1:
-                hessian += self.zero_weight * self._partial_gram(zeros)
+        full = support | active.astype(bool) if self.zero_weight == 1 else support
+        most = 2 * np.count_nonzero(full, axis=1) > full.shape[1]
+        hessians = np.where(most[:, None, None], self.gram + self.penalty, self.penalty)
+        # Subtracting the other items from all is cheaper where most have full weight.
+        add_partial_grams(hessians, self.B, full.astype(np.int8) - most[:, None].astype(np.int8), 1.0)
+        if self.zero_weight != 1:
+            add_partial_grams(hessians, self.B, active.astype(np.int8), self.zero_weight)
         return hessians
-
-    def _partial_gram(self, entries: np.ndarray) -> np.ndarray:
-        """Return the sum of b_j b_j^T over the selected items."""
-        part = self.B.take(np.flatnonzero(entries), axis=0)
-        return part.T @ part
-
-    def _update_hessian(self, hessian: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
-        """Add the zeros that became active to a Hessian, and subtract those that became inactive."""
-        hessian += self.zero_weight * (self._partial_gram(after > before) - self._partial_gram(after < before))
 
     def _set_newton_direction(self, rows: _Batch) -> None:
         """Compute the Newton direction, the slope along it and the explained squares."""
@@ -333,8 +328,7 @@ class _RowProblem:
         walls = _TOUCHED * np.sqrt(rows.explained[found, None] / self.zero_weight) >= rows.X[found]
         touched = walls & rows.active[found].astype(bool)
         systems = self._systems(rows, found)
-        for k in np.flatnonzero(touched.any(axis=1)):
-            systems[k] -= self.zero_weight * self._partial_gram(touched[k])
+        add_partial_grams(systems, self.B, -touched.astype(np.int8), self.zero_weight)
         free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > _FREE
         for k, zeros in zip(found[free], touched[free], strict=True):
             one = rows.C[k], rows.X[k], rows.coded[k], zeros

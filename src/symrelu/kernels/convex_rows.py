@@ -16,6 +16,7 @@ from symrelu.kernels.jit import compiled
 
 _MOST_TRIALS = 100
 _ENOUGH = 0.01  # a line search ends when the slope has dropped to this fraction of the initial one
+_ROWS_AT_ONCE = 256  # of B, gathered for one product: they stay in the cache
 _LONGEST = 100.0  # along a direction without curvature, rounding errors would decide the step length
 
 
@@ -76,3 +77,29 @@ def move_rows(  # type: ignore[no-untyped-def]
         steps[i] = t
         for j in range(X.shape[1]):
             X[i, j] += t * Z[i, j]
+
+
+@compiled
+def add_partial_grams(hessians, B, changes, weight):  # type: ignore[no-untyped-def]
+    """Add ``weight`` times the sum of ``changes[i, j] b_j b_j^T`` over j to each ``hessians[i]``.
+
+    The changes are 1, 0 and -1: items to add, to leave out and to subtract.
+    """
+    rank = B.shape[1]
+    gathered = np.empty((_ROWS_AT_ONCE, rank))
+    gram = np.empty((rank, rank))
+    for i in range(len(hessians)):
+        for sign in (1, -1):
+            count = 0
+            for j in range(len(B)):
+                if changes[i, j] == sign:
+                    for c in range(rank):
+                        gathered[count, c] = B[j, c]
+                    count += 1
+                if count == _ROWS_AT_ONCE or (count > 0 and j == len(B) - 1):
+                    part = gathered[:count]
+                    np.dot(part.T, part, gram)
+                    for a in range(rank):
+                        for b in range(rank):
+                            hessians[i, a, b] += sign * weight * gram[a, b]
+                    count = 0
