@@ -70,11 +70,11 @@ def solved_rows(support, V, ridge, right, first=0, last=None):
     indptr = np.append(0, np.cumsum(support.sum(axis=1))).astype(np.int64)
     indices = np.nonzero(support)[1].astype(np.int32)
     inverse = np.linalg.inv(ridge)
-    out = np.full_like(right, np.nan)
-    rows = slice(first, len(support) if last is None else last)
-    right = right[rows]
-    solve_rows(indptr[first:], indices, V, ridge, V @ inverse, right @ inverse, right, out[rows])
-    return out
+    right = tuple(np.ascontiguousarray(right[:, k]) for k in range(right.shape[1]))
+    out = tuple(np.full_like(b, np.nan) for b in right)
+    last = len(support) if last is None else last
+    solve_rows(first, last, indptr, indices, V, ridge, inverse, V @ inverse, right, out)
+    return np.stack(out, axis=1)
 
 
 @given(

@@ -33,7 +33,7 @@ def test_small_products_start_no_thread(monkeypatch):
     def refuse(*_):
         raise AssertionError("a thread was started")
 
-    monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 1e7)
+    monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 2e7)
     monkeypatch.setattr(threads, "_start_threads", refuse)
     M = sparse.csr_array(np.eye(50))
     assert_array_equal(sparse_product(M, np.ones((50, 2))), np.ones((50, 2)))

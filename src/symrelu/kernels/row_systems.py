@@ -14,55 +14,64 @@ from symrelu.kernels.jit import compiled
 
 
 @compiled
-def solve_rows(indptr, indices, V, ridge, T, Z, right, out):  # type: ignore[no-untyped-def]
-    """Solve the systems of the first rows of ``indptr``, as many as ``right`` has.
+def solve_rows(first, last, indptr, indices, V, ridge, inverse, T, right, out):  # type: ignore[no-untyped-def]
+    """Solve the systems of the rows from ``first`` to ``last``.
 
-    T is V ridge^-1. Each row of ``right[i]`` is one right-hand side of system i, and Z is ``right`` times
-    ridge^-1. The solutions are written to ``out``.
+    ``inverse`` is that of the ridge, and T is V times it. ``right`` and ``out`` are tuples of arrays of the
+    shape of V: row i of each array in ``right`` is a right-hand side of system i, and its solution is written
+    to the same row of ``out``.
     """
     rank = V.shape[1]
     longest = 0
-    for i in range(len(right)):
+    for i in range(first, last):
         longest = max(longest, indptr[i + 1] - indptr[i])
     side = min(longest, rank)
     system = np.empty((side, side), V.dtype)
     x = np.empty(side, V.dtype)
-    for i in range(len(right)):
+    for m in range(len(right)):
+        np.dot(right[m][first:last], inverse, out[m][first:last])
+    for i in range(first, last):
         neighbours = indices[indptr[i] : indptr[i + 1]]
         if neighbours.size < rank:
-            solve_short_row(neighbours, V, T, Z[i], out[i], system, x)
+            form_short_system(neighbours, V, T, system)
+            for m in range(len(right)):
+                solve_short_row(neighbours, V, T, system, x, out[m][i])
         else:
-            solve_long_row(neighbours, V, ridge, right[i], out[i], system, x)
+            form_long_system(neighbours, V, ridge, system)
+            for m in range(len(right)):
+                solve_long_row(right[m][i], system, x, out[m][i])
 
 
 @compiled
-def solve_short_row(neighbours, V, T, Z, out, system, x):  # type: ignore[no-untyped-def]
-    """Solve the system of a row with fewer entries than columns, by Woodbury's identity."""
-    k, rank = neighbours.size, V.shape[1]
-    for a in range(k):
+def form_short_system(neighbours, V, T, system):  # type: ignore[no-untyped-def]
+    """Write the Cholesky factor of I + V_S T_S^T, for a row with fewer entries than columns."""
+    for a in range(neighbours.size):
         for b in range(a + 1):
             total = V.dtype.type(1 if a == b else 0)
-            for c in range(rank):
+            for c in range(V.shape[1]):
                 total += V[neighbours[a], c] * T[neighbours[b], c]
             system[a, b] = total
-    factorise(system, k)
-    for m in range(len(Z)):
-        for a in range(k):
-            total = V.dtype.type(0)
-            for c in range(rank):
-                total += V[neighbours[a], c] * Z[m, c]
-            x[a] = total
-        substitute(system, x, k)
-        for c in range(rank):
-            out[m, c] = Z[m, c]
-        for a in range(k):
-            for c in range(rank):
-                out[m, c] -= T[neighbours[a], c] * x[a]
+    factorise(system, neighbours.size)
 
 
 @compiled
-def solve_long_row(neighbours, V, ridge, right, out, system, x):  # type: ignore[no-untyped-def]
-    """Solve the system of a row with at least as many entries as columns, without a transformation."""
+def solve_short_row(neighbours, V, T, system, x, out):  # type: ignore[no-untyped-def]
+    """Overwrite z = ridge^-1 b by the solution, by Woodbury's identity."""
+    k, rank = neighbours.size, V.shape[1]
+    for a in range(k):
+        total = V.dtype.type(0)
+        for c in range(rank):
+            total += V[neighbours[a], c] * out[c]
+        x[a] = total
+    substitute(system, x, k)
+    for a in range(k):
+        for c in range(rank):
+            out[c] -= T[neighbours[a], c] * x[a]
+
+
+@compiled
+def form_long_system(neighbours, V, ridge, system):  # type: ignore[no-untyped-def]
+    """Write the Cholesky factor of V_S^T V_S + ridge, for a row with at least as many entries as columns."""
     rank = V.shape[1]
     for a in range(rank):
         for b in range(a + 1):
@@ -73,10 +82,16 @@ def solve_long_row(neighbours, V, ridge, right, out, system, x):  # type: ignore
             for b in range(a + 1):
                 system[a, b] += v[a] * v[b]
     factorise(system, rank)
-    for m in range(len(right)):
-        x[:rank] = right[m]
-        substitute(system, x, rank)
-        out[m] = x[:rank]
+
+
+@compiled
+def solve_long_row(right, system, x, out):  # type: ignore[no-untyped-def]
+    """Write the solution without a transformation."""
+    for c in range(len(right)):
+        x[c] = right[c]
+    substitute(system, x, len(right))
+    for c in range(len(right)):
+        out[c] = x[c]
 
 
 @compiled

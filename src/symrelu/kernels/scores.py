@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symrelu.kernels.jit import compiled
@@ -12,6 +14,7 @@ NO_ITEM = -1  # in place of an item if there are fewer than k
 
 _PAIRS_AT_ONCE = 65536
 _ROWS_AT_ONCE = 32  # as many rows of X as a worker forms at once; BLAS is hardly faster with more
+_BLOCKS_AT_ONCE = 4  # in one call of compiled code
 
 # A gathered row costs a cache miss, about as much as this many multiplications in a matrix product.
 _WORK_OF_A_PAIR = 200
@@ -29,7 +32,7 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
     -------
     scores : ndarray of shape (count,)
     """
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right, left.dtype)
     scores = np.empty(len(i), left.dtype)
 
     def score(part: slice) -> None:
@@ -41,7 +44,7 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
 
 
 def largest_of_rows(
-    left: np.ndarray, right: np.ndarray, rows: np.ndarray, k: int, excluded: object | None = None
+    left: np.ndarray, right: np.ndarray, rows: np.ndarray, k: int, excluded: Any | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns and values of the k largest entries of rows of X, without those on the diagonal.
 
@@ -60,25 +63,33 @@ def largest_of_rows(
     scores : ndarray of shape (count, k)
         Minus infinity where there is no item.
     """
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right, left.dtype)
     n = len(right)
     items = np.full((len(rows), k), NO_ITEM, np.int64)
     scores = np.full((len(rows), k), -np.inf, left.dtype)
+    indptr, indices = _entries(excluded)
 
     def search(part: slice) -> None:
-        here = rows[part]
-        block = left[here] @ right.T
-        block[np.arange(len(here)), here] = -np.inf  # a node is not its own neighbour
-        if excluded is not None:
-            block[excluded[here].nonzero()] = -np.inf  # type: ignore[index]
-        select_largest(block, items[part], scores[part])
+        block = np.empty((at_once, n), left.dtype)
+        search_rows(left, right, rows[part], indptr, indices, block, items[part], scores[part])
 
-    # The rows are independent, but BLAS may round a row differently in a larger block: the size of a block
-    # must not depend on the number of threads, and the memory limits how many there are.
+    # BLAS may round a row differently in a larger block, so its size does not depend on the number of threads.
+    # The memory limits how many there are.
     fitting = working_memory() / (n * left.dtype.itemsize)
     at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
     workers = min(workers_for(len(rows) * n * left.shape[1]), max(1, int(fitting / at_once)))
-    run_tasks(search, slices(len(rows), at_once), workers)
+    run_tasks(search, slices(len(rows), at_once * _BLOCKS_AT_ONCE), workers)
     return items, scores
+
+
+def _entries(excluded: Any | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return where a csr_array is not zero, as ``indptr`` and ``indices``; without one, nothing."""
+    if excluded is None:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if not excluded.data.all():
+        excluded = excluded.copy()
+        excluded.eliminate_zeros()
+    return excluded.indptr.astype(np.int64, copy=False), excluded.indices.astype(np.int64, copy=False)
 
 
 @compiled
@@ -89,6 +100,27 @@ def score_pairs(left, right, i, j, scores):  # type: ignore[no-untyped-def]
         for c in range(left.shape[1]):
             total += left[i[k], c] * right[j[k], c]
         scores[k] = total
+
+
+@compiled
+def search_rows(left, right, rows, indptr, indices, block, items, scores):  # type: ignore[no-untyped-def]
+    """Write the largest entries of rows of X, of which ``block`` holds as many as are formed at once."""
+    at_once, rank = len(block), left.shape[1]
+    gathered = np.empty((at_once, rank), left.dtype)
+    for first in range(0, len(rows), at_once):
+        last = min(first + at_once, len(rows))
+        count = last - first
+        for k in range(count):
+            for c in range(rank):
+                gathered[k, c] = left[rows[first + k], c]
+        np.dot(gathered[:count], right.T, block[:count])
+        for k in range(count):
+            row = rows[first + k]
+            block[k, row] = -np.inf  # a node is not its own neighbour
+            if len(indptr) > 0:
+                for p in range(indptr[row], indptr[row + 1]):
+                    block[k, indices[p]] = -np.inf
+        select_largest(block[:count], items[first:last], scores[first:last])
 
 
 @compiled

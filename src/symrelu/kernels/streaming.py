@@ -32,12 +32,14 @@ _WORK_OF_A_CALL = 4e8
 # Cost of the excess and the sums for each entry of a tile, in multiplications.
 _WORK_BETWEEN_PRODUCTS = 8
 
-# Number of times a worker polls for its turn before it yields its core; well below a millisecond.
-_LOOKS = 100_000
+# A worker with a full queue polls so many times for its turn, about 50 us, and then sleeps for so many seconds.
+# While it sleeps, its core can go to the worker for which it waits, should that have lost its own.
+_LOOKS = 20_000
+_SLEEP = 5e-5
 
 # Bytes of the products that a worker may keep. If another worker loses its core for a while, those that would
 # wait for it go on with other tiles.
-_BYTES_OF_A_QUEUE = 4e6
+_BYTES_OF_A_QUEUE = 1e6
 _SHORTEST_QUEUE, _LONGEST_QUEUE = 2, 64
 
 # Why a call of compiled code returns: no tile is left; the worker's turn has not come; the limit is reached.
@@ -198,7 +200,7 @@ def stream(
         while end != _FINISHED and not stopped():
             end = share(shared, desk, limit, data)
             if end == _NOT_ITS_TURN:
-                time.sleep(0)  # the worker whose turn it is may have no core
+                time.sleep(_SLEEP)
 
     run_workers(work, min(len(shared.turns), workers_for(len(A) * len(B) * work_of_an_entry)))
     return (None if V is None else shared.out), Sums(*(float(total) for total in shared.sums.sum(axis=0)))

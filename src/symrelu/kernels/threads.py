@@ -23,7 +23,7 @@ from symrelu.kernels.shared_context import SharedContext
 Task = TypeVar("Task")
 
 # A thread with less work, in multiplications of a matrix product, takes longer to start than it saves.
-MIN_WORK_OF_A_THREAD = 1e7
+MIN_WORK_OF_A_THREAD = 2e7
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from symrelu.kernels.threads import run_tasks, slices, workers_for
 from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Operator
 
-# Rows whose small systems are solved in one call: their arrays stay in the cache.
+# Rows whose small systems are solved in one call.
 _ROWS_AT_ONCE = 256
 
 # A multiplication in a small system takes as long as this many in a matrix product.
@@ -104,17 +104,12 @@ class SupportOperator(HostOperator):
         indptr, indices = self.support
         inverse = np.linalg.inv(ridge)
         T = V @ inverse
-        solutions = tuple(np.empty(b.shape, b.dtype) for b in right)
+        right = tuple(map(np.ascontiguousarray, right))
+        solutions = tuple(map(np.empty_like, right))
 
         # The rows are independent of each other, so the number of workers does not change the result.
         def solve(rows: slice) -> None:
-            # The kernel reads one right-hand side at a time, which should be contiguous.
-            here = np.stack([b[rows] for b in right], axis=1)
-            Z = (here.reshape(-1, len(ridge)) @ inverse).reshape(here.shape)
-            found = np.empty_like(here)
-            solve_rows(indptr[rows.start :], indices, V, ridge, T, Z, here, found)
-            for k, solution in enumerate(solutions):
-                solution[rows] = found[:, k]
+            solve_rows(rows.start, rows.stop, indptr, indices, V, ridge, inverse, T, right, solutions)
 
         side = min(self.n_positive / self.n, V.shape[1])  # of an average system
         work = _SLOWNESS * self.n_positive * V.shape[1] * side
@@ -122,7 +117,8 @@ class SupportOperator(HostOperator):
         return solutions
 
     def warm_up(self) -> None:
-        # No rows at all: compiling needs the types, not the work.
-        one, empty = np.ones((1, 1), self.dtype), np.empty((0, 1, 1), self.dtype)
-        no_rows = np.zeros(1, np.int64), np.empty(0, np.int32)
-        solve_rows(*no_rows, one, one, one, empty, empty, empty)
+        # No rows at all: compiling needs the types, not the work. The first step has one right-hand side, the
+        # others have two.
+        one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
+        for right in ((one,), (one, one)):
+            solve_rows(0, 0, *no_rows, one, one, one, one, right, right)

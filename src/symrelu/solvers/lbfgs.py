@@ -92,6 +92,7 @@ class LBFGS:
             new, damping = full, state.damping * _RELAX
         else:
             new, damping = _backtrack(op, state, D, slope, full)
+        del D  # before the next two arrays are made
         damping = min(max(damping, _LEAST_DAMPING), _LARGEST_DAMPING)
         return self._with_memory(op, state, new, damping)
 
@@ -106,7 +107,9 @@ class LBFGS:
 
 def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
-    gradient = op.alpha * U - 2 * passed.product * op.signature
+    gradient = passed.product * (-2 * op.signature)
+    if op.alpha:
+        gradient = op.add_scaled(gradient, op.alpha, U)
     return LBFGSState.after(
         op,
         U,
@@ -174,10 +177,12 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
         S, Y = pairs[-1]
         D, preconditioned_Y = precondition(op, state, Q, Y)
         along_Y = inner(op, Y, preconditioned_Y)
-        D = D * (inner(op, S, Y) / along_Y if along_Y > 0 else 0.5)  # zero if it underflows
+        scale = inner(op, S, Y) / along_Y if along_Y > 0 else 0.5  # zero if it underflows
+        del preconditioned_Y
     else:
-        (D,) = precondition(op, state, Q)
-        D = D / 2
+        (D,), scale = precondition(op, state, Q), 0.5
+    del Q
+    D = D * scale
     for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
         D = op.add_scaled(D, weight - inner(op, Y, D) / curvature, S)
     return -D
