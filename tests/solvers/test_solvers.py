@@ -29,6 +29,8 @@ from symrelu.fit.settings import Limits
 from symrelu.fit.starts import STARTS
 from symrelu.fit.starts import start as starting_factor
 from symrelu.fitted.history import Status
+from symrelu.kernels import threads
+from symrelu.operators import host
 from symrelu.solvers import AAPB, get_solver
 from symrelu.solvers import SOLVERS as NAMES
 
@@ -52,6 +54,23 @@ def test_same_path_on_every_operator(solver, name, label):
     assert norm(actual.U - expected.U) <= 1e-10 * norm(expected.U)
     assert_allclose(actual.objective, expected.objective, rtol=1e-9)
     assert_allclose(actual.gradient_norm, expected.gradient_norm, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["dense in small tiles", "sparse in small tiles"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_bits_on_any_number_of_threads(solver, name, dtype, monkeypatch):
+    """Whole fits, with several blocks of rows in every part of a step."""
+    monkeypatch.setattr(host, "_ROWS_AT_ONCE", 4)
+    problem = dataclasses.replace(PROBLEMS["everything"], M=PROBLEMS["everything"].M.astype(dtype))
+    ends = []
+    for count in (1, 2, 3, 4, 8, 16):
+        monkeypatch.setattr(threads, "allowed_threads", lambda count=count: count)
+        ends.append(run(SOLVERS[solver], OPERATORS[name](problem), start(problem), steps=5))
+    assert ends[0].U.dtype == dtype
+    for end in ends[1:]:
+        for field in dataclasses.fields(end):
+            assert_array_equal(getattr(end, field.name), getattr(ends[0], field.name))
 
 
 @pytest.mark.parametrize("name", FOREIGN)
