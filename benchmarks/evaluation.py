@@ -2,6 +2,7 @@
 
     python benchmarks/evaluation.py [--sizes 2000 5000 10000 20000] [--rank 32] [--threads 2] [--json FILE]
     python benchmarks/evaluation.py --tiles 128 256 384 512      compares tile sizes
+    python benchmarks/evaluation.py --ranks 8 32 128             compares ranks and dtypes
 
 An evaluation is R(U) V with its norms. It contains two matrix products for each tile: one to form the tile of
 X and one to multiply it by V, on both sides for a tile above the diagonal. "Bare products" are exactly these
@@ -29,7 +30,7 @@ import scipy
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from symrelu.kernels.tiles import TILE
+from symrelu.kernels.tiles import tile_side
 from symrelu.operators import SparseOperator
 
 ENTRIES_PER_ROW = 15
@@ -81,7 +82,7 @@ def bare_products(U: np.ndarray) -> Callable[[], object]:
             i, j = shared.schedule[t, 0], shared.schedule[t, 1]
             multiply_tile(shared, desk, 0, gram_tile(shared, desk, i, j), i, j)
 
-    shared = streaming._new_pass(U, U, U, True, streaming.TILE)
+    shared = streaming._new_pass(U, U, U, True, tile_side(*U.shape))
 
     def run() -> None:
         count = allowed_threads()
@@ -119,7 +120,7 @@ def problem(n: int, rank: int, dtype: type) -> tuple[sparse.csr_array, np.ndarra
     return random_graph(n, dtype), U.astype(dtype)
 
 
-def evaluation(M: sparse.csr_array, U: np.ndarray, tile: int = TILE) -> Callable[[], object]:
+def evaluation(M: sparse.csr_array, U: np.ndarray, tile: int | None = None) -> Callable[[], object]:
     """Return the evaluation of this library."""
     op = SparseOperator(M, signature=np.ones(U.shape[1]), tile=tile)
     return lambda: op.residual_product(U, U)
@@ -151,13 +152,23 @@ def print_comparison(rows: list[dict[str, float]]) -> None:
         )
 
 
-def print_tiles(rows: list[dict[str, float]]) -> None:
-    """Print milliseconds for each tile size as a Markdown table."""
+def compare_dtypes(n: int, rank: int, rounds: int) -> dict[str, float]:
+    """Return times, speeds and their ratio at one size and rank."""
+    candidates = {
+        np.dtype(dtype).name: evaluation(*problem(n, rank, dtype)) for dtype in (np.float32, np.float64)
+    }
+    times = medians(candidates, rounds)
+    speeds = {f"{name} GFLOP/s": 3 * n * n * rank / time / 1e6 for name, time in times.items()}
+    return {"n": n, "rank": rank, **times, **speeds, "ratio": times["float32"] / times["float64"]}
+
+
+def print_table(rows: list[dict[str, float]]) -> None:
+    """Print the columns as a Markdown table."""
     names = list(rows[0])
     print("| " + " | ".join(f"{name:>8}" for name in names) + " |")
     print("|" + "|".join("---------:" for _ in names) + "|")
     for row in rows:
-        print("| " + " | ".join(f"{value:8.1f}" for value in row.values()) + " |")
+        print("| " + " | ".join(f"{value:8.4g}" for value in row.values()) + " |")
 
 
 def main() -> None:
@@ -167,20 +178,24 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--tiles", type=int, nargs="+")
+    parser.add_argument("--ranks", type=int, nargs="+")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, float]] = []
     with threadpool_limits(limits=options.threads, user_api="blas"):
         for n in options.sizes:
-            if options.tiles:
+            if options.ranks:
+                rows += [compare_dtypes(n, rank, options.rounds) for rank in options.ranks]
+            elif options.tiles:
                 M, U = problem(n, options.rank, np.float64)
                 candidates = {f"tile {tile}": evaluation(M, U, tile) for tile in options.tiles}
                 rows.append({"n": n, **medians(candidates, options.rounds)})
             else:
                 rows.append({"n": n, **compare(n, options.rank, options.rounds)})
-    print(f"one evaluation, sparse M with {ENTRIES_PER_ROW} entries a row, rank {options.rank},", end=" ")
+    rank = "" if options.ranks else f" rank {options.rank},"
+    print(f"one evaluation, sparse M with {ENTRIES_PER_ROW} entries a row,{rank}", end=" ")
     print(f"{options.threads} threads, milliseconds (median of {options.rounds})\n")
-    (print_tiles if options.tiles else print_comparison)(rows)
+    (print_table if options.tiles or options.ranks else print_comparison)(rows)
     versions = {module.__name__: module.__version__ for module in (np, scipy, numba)}
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), **versions}
     print(f"\n{machine}")
