@@ -30,7 +30,6 @@ import scipy
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from symrelu.kernels.tiles import tile_side
 from symrelu.operators import SparseOperator
 
 ENTRIES_PER_ROW = 15
@@ -73,6 +72,7 @@ def bare_products(U: np.ndarray) -> Callable[[], object]:
 
     from symrelu.kernels import streaming
     from symrelu.kernels.threads import allowed_threads, single_threaded_blas
+    from symrelu.kernels.tiles import tile_side
 
     gram_tile, multiply_tile = streaming.gram_tile, streaming.multiply_tile
 

@@ -25,6 +25,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -139,20 +140,22 @@ def serve() -> None:
     """Time the jobs that are read from stdin, one per line."""
     from threadpoolctl import threadpool_limits
 
-    from symrelu.kernels.threads import single_threaded_blas
+    from symrelu.kernels import threads as kernel_threads
 
     print(json.dumps([]), flush=True)
     size, table = None, None
-    for line in sys.stdin:
-        name, threads, *case = json.loads(line)
-        if case != size:
-            size, table = case, Jobs(*case)
-        job = table[name]
-        # As in a fit: outside the kernels BLAS has one thread. Its threads would keep spinning for a while.
-        with threadpool_limits(threads, user_api="blas"), single_threaded_blas():
-            start = time.perf_counter()
-            job()
-            print(time.perf_counter() - start, flush=True)
+    # As in a fit: threads are kept, and BLAS has only one outside the kernels, because its own keep spinning.
+    keep = getattr(kernel_threads, "kept_threads", nullcontext)  # 0.1.0 kept none
+    with keep():
+        for line in sys.stdin:
+            name, threads, *case = json.loads(line)
+            if case != size:
+                size, table = case, Jobs(*case)
+            job = table[name]
+            with threadpool_limits(threads, user_api="blas"), kernel_threads.single_threaded_blas():
+                start = time.perf_counter()
+                job()
+                print(time.perf_counter() - start, flush=True)
 
 
 Seconds = dict[tuple[str, str, int], float]

@@ -1,5 +1,7 @@
 """Products of sparse matrices, against SciPy: the same bits for any number of threads."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,6 +36,6 @@ def test_small_products_start_no_thread(monkeypatch):
         raise AssertionError("a thread was started")
 
     monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 2e7)
-    monkeypatch.setattr(threads, "_start_threads", refuse)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
     M = sparse.csr_array(np.eye(50))
     assert_array_equal(sparse_product(M, np.ones((50, 2))), np.ones((50, 2)))

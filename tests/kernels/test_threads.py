@@ -2,9 +2,14 @@
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.kernels import one_time_warnings, threads
+from symrelu.kernels import one_time_warnings, streaming, threads
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import DenseTiles
 
@@ -38,7 +43,7 @@ def nothing_left_behind():
 
 def grant(monkeypatch, count, error=None):
     """Let each pass start that many threads; the next one fails as it does where the system has no more."""
-    real_start, real_start_threads = threading.Thread.start, threads._start_threads
+    real_start, real_run = threading.Thread.start, threads.run_workers
     started = []
 
     def start(thread):
@@ -47,12 +52,13 @@ def grant(monkeypatch, count, error=None):
         started.append(thread)
         real_start(thread)
 
-    def start_threads(*arguments):
+    def run_workers(*arguments, **named):
         started.clear()
-        return real_start_threads(*arguments)
+        return real_run(*arguments, **named)
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    monkeypatch.setattr(threads, "_start_threads", start_threads)
+    monkeypatch.setattr(threads, "run_workers", run_workers)
+    monkeypatch.setattr(streaming, "run_workers", run_workers)
 
 
 def shared_pass():
@@ -85,10 +91,102 @@ def test_every_task_is_done_once(granted, monkeypatch):
     assert sorted(log) == list(range(1, 150))
 
 
-def test_tasks_are_shared_among_threads():
-    """Three tasks that wait for each other are only done if three threads work at once."""
-    meeting = threading.Barrier(3, timeout=30)
-    threads.run_tasks(lambda _: meeting.wait(), range(3), workers=3)
+@pytest.mark.parametrize("workers", [1, 2, 3, 7, 16])
+@pytest.mark.parametrize("keep", [False, True])
+def test_tasks_are_shared_among_threads(workers, keep):
+    """Tasks that wait for each other are only done if as many threads work at once."""
+    meeting, met = threading.Barrier(workers, timeout=30), []
+    with threads.kept_threads() if keep else nullcontext():
+        for _ in range(3):
+            threads.run_tasks(lambda _: met.append(meeting.wait()), range(workers), workers=workers)
+    assert sorted(met) == sorted(3 * list(range(workers)))
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The threads that are started."""
+    real_start, started = threading.Thread.start, []
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread) or real_start(thread))
+    return started
+
+
+def test_threads_are_kept_in_a_block(started):
+    before = threading.active_count()
+    with threads.kept_threads():
+        for workers in (3, 2, 1, 5, 5):
+            threads.run_workers(lambda *_: None, workers)
+            with threads.kept_threads():
+                threads.run_workers(lambda *_: None, workers)
+        assert len(started) == 4
+        assert threading.active_count() == before + 4
+    assert threading.active_count() == before
+    threads.run_workers(lambda *_: None, 3)
+    assert len(started) == 6
+    assert threading.active_count() == before
+
+
+def test_each_thread_keeps_its_own(started):
+    """Workers of one block must not wait for those of another, which may wait for them."""
+    meeting = threading.Barrier(6, timeout=30)
+
+    def fit(_):
+        with threads.kept_threads():
+            threads.run_workers(lambda *_: meeting.wait(), 3)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(fit, range(2)))
+    assert len(started) == 2 + 4
+
+
+def test_a_fit_starts_threads_once(started, monkeypatch):
+    monkeypatch.setattr(threads, "allowed_threads", lambda: 3)
+    M, _ = make_relu_gram(800, 3, random_state=0)  # several tiles
+    decompose(M, 3, random_state=0, max_iter=5)
+    assert len(started) == 2
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_kept_threads_go_on_after_an_error(error, started):
+    def fail(worker, stopped):
+        if worker == 1:
+            raise error("broken tile")
+        while not stopped():
+            time.sleep(0)
+
+    done = []
+    with threads.kept_threads():
+        for _ in range(2):
+            with pytest.raises(error, match="broken tile"):
+                threads.run_workers(fail, 3)
+        threads.run_tasks(done.append, range(10), 3)
+    assert sorted(done) == list(range(10))
+    assert len(started) == 2
+
+
+FORKED = """
+import os, sys, threading
+from symrelu.kernels import threads
+
+done = []
+with threads.kept_threads():
+    threads.run_tasks(done.append, range(5), 3)
+    child = os.fork()
+    threads.run_tasks(done.append, range(5), 3)  # in both processes
+    with threads.kept_threads():
+        threads.run_tasks(done.append, range(5), 3)
+assert len(done) == 15
+assert threading.active_count() == 1
+if child == 0:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_inside_a_block_does_not_wait_for_threads_that_it_does_not_have():
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (run.stdout, run.stderr) == ("7\n", "")
 
 
 @pytest.mark.parametrize("granted", [0, 1])

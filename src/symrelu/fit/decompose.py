@@ -17,7 +17,7 @@ from symrelu.fit.starts import check_start_supported, count_negative, start
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
-from symrelu.kernels.threads import single_threaded_blas
+from symrelu.kernels.threads import kept_threads, single_threaded_blas
 from symrelu.operators import Operator, chosen_backend, operator_class
 from symrelu.problem import Problem
 from symrelu.solvers import Solver
@@ -96,7 +96,8 @@ def decompose(
     problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start_settings = start_settings.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
-    with single_threaded_blas():  # the kernels run in threads themselves, and BLAS would compete with them
+    # The kernels run in threads themselves, and those of BLAS would compete with them.
+    with single_threaded_blas(), kept_threads():
         return _fit(problem, model, start_settings, limits, run_settings)
 
 

@@ -8,10 +8,12 @@ machine costs more than they gain on tiles, and the last digits would depend on 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from queue import SimpleQueue
 from typing import Any, ClassVar, TypeVar
 
 import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this BLAS: it must be loaded to be limited
@@ -74,14 +76,102 @@ def slices(count: int, size: int) -> list[slice]:
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
+class Crew:
+    """Threads that carry out tasks. Those of a crew that stays wait for more, until it is dismissed."""
+
+    def __init__(self, *, stays: bool) -> None:
+        self.process = os.getpid()
+        self._stays = stays
+        self._threads: list[threading.Thread] = []
+        self._idle = 0  # known to have nothing to do
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+
+    def carry_out(self, task: Callable[[], None]) -> Any:
+        """Let a thread carry out a task, which must not raise; return a lock that opens when it is done.
+
+        Raises RuntimeError if the system refuses to start a thread.
+        """
+        done = threading.Lock()
+        done.acquire()
+
+        def carry_out() -> None:
+            task()
+            done.release()
+
+        if self._idle:
+            self._idle -= 1
+            self._tasks.put(carry_out)
+        else:
+            thread = threading.Thread(target=self._work, args=(carry_out,), daemon=True)
+            self._threads.append(thread)  # first: after Ctrl-C between the two, no thread may be left out
+            try:
+                thread.start()
+            except RuntimeError:
+                self._threads.pop()
+                raise
+        return done
+
+    def _work(self, task: Callable[[], None] | None) -> None:
+        while task is not None:
+            task()
+            task = self._tasks.get() if self._stays else None
+
+    def rest(self) -> None:
+        """Note that all tasks are done."""
+        if self._stays:
+            self._idle = len(self._threads)
+        else:
+            self.dismiss()
+
+    def dismiss(self) -> None:
+        """End all threads."""
+        if self._stays:
+            for _ in self._threads:
+                self._tasks.put(None)
+        while self._threads:
+            thread = self._threads.pop()
+            if thread.ident is not None:  # it is None if Ctrl-C came before the start
+                thread.join()
+
+
+_kept = threading.local()
+
+
+class kept_threads:  # lower case: with kept_threads(): ...
+    """Keep the threads that the calling thread starts inside the block, instead of new ones for each pass.
+
+    Starting a thread takes longer than its share of a small pass. At the end of the block they are gone, so
+    that a later fork finds none.
+    """
+
+    def __enter__(self) -> None:
+        self._crew = (
+            None if _kept_crew() else Crew(stays=True)
+        )  # in a nested block, that of the outer one stays
+        if self._crew:
+            _kept.crew = self._crew
+
+    def __exit__(self, *_: object) -> None:
+        if self._crew:
+            _kept.crew = None
+            self._crew.dismiss()
+
+
+def _kept_crew() -> Crew | None:
+    """Return the crew that the calling thread keeps, if any. After a fork, its threads are not there."""
+    crew: Crew | None = getattr(_kept, "crew", None)
+    return crew if crew is not None and crew.process == os.getpid() else None
+
+
 def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -> None:
     """Call ``work(worker, stopped)`` in several threads at once and wait for all of them.
 
-    The caller is worker 0, and the other threads live only as long as the call, so that a fork finds none.
-    Workers take their tasks from a common supply: if not all of them can be started, the others do the work.
-    ``stopped()`` becomes true after an error or Ctrl-C in one of them; the others should then return soon.
+    The caller is worker 0. Workers take their tasks from a common supply: if not all of them can be started,
+    the others do the work. ``stopped()`` becomes true after an error or Ctrl-C in one of them; the others
+    should then return soon.
     """
     errors: list[BaseException] = []
+    refusal: RuntimeError | None = None
     stop = threading.Event()
 
     def run(worker: int) -> None:
@@ -91,23 +181,29 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
             errors.append(error)
             stop.set()
 
-    others: list[threading.Thread] = []
+    crew = _kept_crew() or Crew(stays=False)
+    at_work: list[Any] = []
     with single_threaded_blas():
         try:
-            refusal = _start_threads(run, workers - 1, others)
+            while len(at_work) < workers - 1 and refusal is None:
+                try:
+                    at_work.append(crew.carry_out(partial(run, len(at_work) + 1)))
+                except RuntimeError as error:
+                    refusal = error
             run(0)
         except BaseException:  # Ctrl-C while threads are started
             stop.set()
             raise
         finally:
-            for thread in others:
-                thread.join()
+            for done in at_work:
+                done.acquire()
+            crew.rest()
     if errors:
         raise errors[0]
     if refusal is not None:
         warn_once(
             "threads",
-            f"Only {1 + len(others)} of {workers} threads could be started for a pass: {refusal}. Results are "
+            f"Only {1 + len(at_work)} of {workers} threads could be started for a pass: {refusal}. Results are "
             "not affected, but it takes longer. Raise the limit on threads or memory (ulimit -u, or that of "
             "the container), or request fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
         )
@@ -127,17 +223,3 @@ def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int)
             work(task)
 
     run_workers(work_off, workers)
-
-
-def _start_threads(
-    run: Callable[[int], None], count: int, started: list[threading.Thread]
-) -> RuntimeError | None:
-    """Start threads that call ``run(1)``, ``run(2)``, ...; return why there are fewer, if so."""
-    for worker in range(1, count + 1):
-        thread = threading.Thread(target=run, args=(worker,), daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            return error
-        started.append(thread)
-    return None
