@@ -74,12 +74,12 @@ def bare_products(U: np.ndarray) -> Callable[[], object]:
     from symrelu.kernels.threads import allowed_threads, single_threaded_blas
     from symrelu.kernels.tiles import tile_side
 
-    gram_tile, multiply_tile = streaming.gram_tile, streaming.multiply_tile
+    gram_tile, multiply_tile, tile_of = streaming.gram_tile, streaming.multiply_tile, streaming.tile_of
 
     @njit(nogil=True)
     def products(shared, desk, first, step):  # type: ignore[no-untyped-def]
-        for t in range(first, len(shared.schedule), step):
-            i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+        for t in range(first, shared.rounds[-1], step):
+            i, j, _ = tile_of(shared, t)
             multiply_tile(shared, desk, 0, gram_tile(shared, desk, i, j), i, j)
 
     shared = streaming._new_pass(U, U, U, True, tile_side(*U.shape))

@@ -182,3 +182,54 @@ def test_a_fit_goes_on_where_nothing_can_be_written(tmp_path):
     result = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
     assert result.stdout.split() == ["1", "RuntimeWarning", "True"], result.stderr
     assert not [path for path in Path(tmp_path).rglob("*") if path.is_file()]
+
+
+EXTENSION = """
+from typing import NamedTuple
+import numpy as np
+from symrelu.kernels.streaming import share, stream
+from symrelu.kernels.tiles import excess_of
+
+class MyTiles(NamedTuple):
+    number: float
+
+@excess_of(MyTiles)
+def my_excess(tile, data, i, j, side):
+    for row in range(tile.shape[0]):
+        for col in range(tile.shape[1]):
+            tile[row, col] = NUMBER
+    return 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0
+
+def product():
+    U = np.ones((2, 1))
+    return stream(U, U, U, MyTiles(0.5), symmetric=True)[0][0, 0]
+"""
+ORDINARY = """
+import numpy as np
+from symrelu.kernels.streaming import share, stream
+from symrelu.kernels.tiles import DenseTiles
+
+U = np.ones((2, 1))
+stream(U, U, U, DenseTiles(np.ones((2, 2)), 1.0), symmetric=True)
+print(sum(share.stats.cache_hits.values()))
+"""
+
+
+def test_code_from_elsewhere_is_not_cached(tmp_path):
+    """It changes without notice, and other processes may not be able to import it."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def output(code):
+        command = [sys.executable, "-B", "-c", code]
+        run = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert not run.stderr
+        return run.stdout.strip()
+
+    assert output(ORDINARY) == "0"
+    for number in ("1.0", "7.0"):
+        (tmp_path / "extension.py").write_text(EXTENSION.replace("NUMBER", number))
+        assert float(output("from extension import product; print(product())")) == 2 * float(number)
+    (tmp_path / "extension.py").unlink()
+    assert output(ORDINARY) == "1"

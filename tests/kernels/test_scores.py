@@ -47,7 +47,7 @@ def test_the_largest_entries_of_a_row(dtype, seed, rows, n, k):
 @pytest.fixture
 def factors():
     rng = np.random.default_rng(0)
-    return rng.standard_normal((2, 150, 4))
+    return rng.standard_normal((2, 150, 33))  # with few columns, BLAS rounds alike in blocks of any size
 
 
 def test_the_same_bits_for_any_number_of_threads(factors, monkeypatch):
@@ -83,3 +83,17 @@ def test_no_rows_and_no_pairs(factors):
     assert pair_scores(left, right, nothing, nothing).shape == (0,)
     items, values = largest_of_rows(left, right, nothing, 3)
     assert items.shape == values.shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble, ">f8", ">f4"])
+def test_factors_of_types_that_are_not_compiled_for(factors, dtype):
+    left, right = (factor.astype(dtype) for factor in factors)
+    i, j = np.arange(10), np.arange(10)[::-1]
+    found = pair_scores(left, right, i, j)
+    assert found.dtype == dtype
+    exact = left.astype(float) @ right.astype(float).T
+    assert_allclose(found.astype(float), exact[i, j], rtol=2e-3, atol=1e-2)
+    items, values = largest_of_rows(left, right, i, 2)
+    assert values.dtype == dtype
+    np.fill_diagonal(exact, -np.inf)
+    assert_array_equal(items[:, 0], exact[i].argmax(axis=1))

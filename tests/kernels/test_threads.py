@@ -299,3 +299,91 @@ def test_after_an_error_no_further_task_is_begun():
     with pytest.raises(RuntimeError, match="broken task"):
         threads.run_tasks(work, range(100), workers=2)
     assert len(done) <= 2
+
+
+def in_thread(function):
+    """Return what a function returns in another thread, while this one waits."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def test_blas_is_held_at_one_thread_from_any_thread():
+    """threadpoolctl alone would let only one Python thread set the number."""
+    with threads.single_threaded_blas():
+        pass  # whoever was first must not keep the others from it
+
+    def inside():
+        with threads.single_threaded_blas():
+            return blas_threads()
+
+    before = blas_threads()
+    assert set(in_thread(inside)) <= {1}
+    assert blas_threads() == before
+    assert in_thread(lambda: limited(blas_threads)) == [1] * len(before)
+
+
+def limited(function):
+    with threadpool_limits(1, user_api="blas"):
+        return function()
+
+
+def test_a_block_that_ends_last_in_another_thread_restores_blas():
+    before = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with threads.single_threaded_blas():
+            entered.set()
+            assert leave.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        with threads.single_threaded_blas():
+            running = pool.submit(other)
+            assert entered.wait(30)
+        assert set(blas_threads()) <= {1}
+        leave.set()
+        running.result()
+        assert blas_threads() == before
+
+
+def test_the_same_bits_in_another_thread():
+    """With so many columns, BLAS on several threads would round differently."""
+    M, _ = make_relu_gram(700, 40, random_state=0)
+
+    def fit():
+        solution = decompose(M, 40, random_state=0, max_iter=4)
+        return solution.U, *solution.top_k(np.arange(700), 5), solution.transform(M[:40])
+
+    for found, expected in zip(in_thread(fit), fit(), strict=True):
+        assert_array_equal(found, expected)
+
+
+def test_ctrl_c_while_others_are_awaited_stops_them(monkeypatch):
+    """The caller has no more work when Ctrl-C comes."""
+    ended, interrupted = [], []
+
+    def work(worker, stopped):
+        while worker and not stopped():
+            time.sleep(0.001)
+        ended.append(worker)
+
+    def wait(order):
+        if not interrupted:
+            interrupted.append(order)
+            raise KeyboardInterrupt
+        real_wait(order)
+
+    real_wait = threads.Order.wait
+    monkeypatch.setattr(threads.Order, "wait", wait)
+    with pytest.raises(KeyboardInterrupt):
+        threads.run_workers(work, 3)
+    assert sorted(ended) == [0, 1, 2]
+
+
+def test_an_order_can_be_awaited_again():
+    order = threads.Order(lambda: None)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(order.wait)
+        order.carry_out()
+        waiting.result()
+    order.wait()

@@ -130,6 +130,8 @@ class FittedModel(ABC):
         left, right = self.left, self.right
         n = len(left)
         nodes = check_items("nodes", nodes, n)
+        if nodes.ndim != 1:
+            raise ValueError(f"nodes must be one-dimensional, got shape {nodes.shape}.")
         check_integer("k", k, 1)
         excluded = None if exclude is None else check_exclude(exclude, n)
         return largest_of_rows(left, right, nodes, k, excluded)

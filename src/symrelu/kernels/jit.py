@@ -32,7 +32,8 @@ class ForgivingCache(FunctionCache):
     """Numba's cache on disk, except that its failures do not propagate: the function is compiled anyway.
 
     Numba discards cached code when the file of the function changes. The code of the functions that it calls is
-    part of it, so here a change of any file in the same directory counts.
+    part of it, so here a change of any file in the same directory counts. Code for arguments of a class that is
+    defined elsewhere is not cached, because it may contain functions from there.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -42,6 +43,8 @@ class ForgivingCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the cached machine code, or None if there is none or it cannot be read."""
+        if not _only_own_classes(sig):
+            return None
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a damaged file can raise anything when it is unpickled
@@ -49,6 +52,8 @@ class ForgivingCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write machine code to the cache, or warn that this failed."""
+        if not _only_own_classes(sig):
+            return
         try:
             self._save_or_reset(sig, data)
         except Exception as error:
@@ -68,6 +73,15 @@ class ForgivingCache(FunctionCache):
         except Exception:  # a damaged index would fail in every later process too
             self.flush()
             super().save_overload(sig, data)
+
+
+def _only_own_classes(types: Any) -> bool:
+    """Return whether all named tuples among the types of arguments are defined in this package."""
+    return all(
+        kind.instance_class.__module__.startswith(f"{__package__}.") and _only_own_classes(kind.types)
+        for kind in types
+        if hasattr(kind, "instance_class")
+    )
 
 
 @lru_cache

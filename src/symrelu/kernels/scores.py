@@ -32,7 +32,8 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
     -------
     scores : ndarray of shape (count,)
     """
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right, left.dtype)
+    dtype = left.dtype
+    left, right = _readable(left, right)
     scores = np.empty(len(i), left.dtype)
 
     def score(part: slice) -> None:
@@ -40,7 +41,7 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
 
     work = len(i) * (left.shape[1] + _WORK_OF_A_PAIR)
     run_tasks(score, slices(len(i), _PAIRS_AT_ONCE), workers_for(work))
-    return scores
+    return scores.astype(dtype, copy=False)
 
 
 def largest_of_rows(
@@ -63,15 +64,16 @@ def largest_of_rows(
     scores : ndarray of shape (count, k)
         Minus infinity where there is no item.
     """
-    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right, left.dtype)
+    dtype = left.dtype
+    left, right = _readable(left, right)
     n = len(right)
     items = np.full((len(rows), k), NO_ITEM, np.int64)
     scores = np.full((len(rows), k), -np.inf, left.dtype)
-    indptr, indices = _entries(excluded)
 
     def search(part: slice) -> None:
-        block = np.empty((at_once, n), left.dtype)
-        search_rows(left, right, rows[part], indptr, indices, block, items[part], scores[part])
+        block = np.empty((min(at_once, part.stop - part.start), n), left.dtype)
+        without = _entries(excluded, rows[part])
+        search_rows(left, right, rows[part], *without, block, items[part], scores[part])
 
     # BLAS may round a row differently in a larger block, so its size does not depend on the number of threads.
     # The memory limits how many there are.
@@ -79,17 +81,22 @@ def largest_of_rows(
     at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
     workers = min(workers_for(len(rows) * n * left.shape[1]), max(1, int(fitting / at_once)))
     run_tasks(search, slices(len(rows), at_once * _BLOCKS_AT_ONCE), workers)
-    return items, scores
+    return items, scores.astype(dtype, copy=False)
 
 
-def _entries(excluded: Any | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return where a csr_array is not zero, as ``indptr`` and ``indices``; without one, nothing."""
-    if excluded is None:
+def _readable(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors that compiled code can read: C-contiguous, and both in float32 or both in float64."""
+    dtype = np.float32 if left.dtype == np.float32 else np.float64
+    return np.ascontiguousarray(left, dtype), np.ascontiguousarray(right, dtype)
+
+
+def _entries(matrix: Any | None, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``indptr`` and ``indices`` of rows of a csr_array without stored zeros; empty without a matrix."""
+    if matrix is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    if not excluded.data.all():
-        excluded = excluded.copy()
-        excluded.eliminate_zeros()
-    return excluded.indptr.astype(np.int64, copy=False), excluded.indices.astype(np.int64, copy=False)
+    part = matrix[rows]
+    part.eliminate_zeros()
+    return part.indptr.astype(np.int64, copy=False), part.indices.astype(np.int64, copy=False)
 
 
 @compiled
@@ -104,7 +111,10 @@ def score_pairs(left, right, i, j, scores):  # type: ignore[no-untyped-def]
 
 @compiled
 def search_rows(left, right, rows, indptr, indices, block, items, scores):  # type: ignore[no-untyped-def]
-    """Write the largest entries of rows of X, of which ``block`` holds as many as are formed at once."""
+    """Write the largest entries of rows of X, of which ``block`` holds as many as are formed at once.
+
+    ``indptr`` and ``indices`` say which columns of these rows are left out.
+    """
     at_once, rank = len(block), left.shape[1]
     gathered = np.empty((at_once, rank), left.dtype)
     for first in range(0, len(rows), at_once):
@@ -115,10 +125,9 @@ def search_rows(left, right, rows, indptr, indices, block, items, scores):  # ty
                 gathered[k, c] = left[rows[first + k], c]
         np.dot(gathered[:count], right.T, block[:count])
         for k in range(count):
-            row = rows[first + k]
-            block[k, row] = -np.inf  # a node is not its own neighbour
+            block[k, rows[first + k]] = -np.inf  # a node is not its own neighbour
             if len(indptr) > 0:
-                for p in range(indptr[row], indptr[row + 1]):
+                for p in range(indptr[first + k], indptr[first + k + 1]):
                     block[k, indices[p]] = -np.inf
         select_largest(block[:count], items[first:last], scores[first:last])
 

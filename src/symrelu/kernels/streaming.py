@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +53,7 @@ class Pass(NamedTuple):
     V: np.ndarray  # without columns where only the sums are wanted
     side: int
     symmetric: bool
-    schedule: np.ndarray  # block of rows, block of columns and turn of each tile
+    rounds: np.ndarray  # number of the first tile of each round, and of all tiles
     taken: np.ndarray  # how many tiles have been taken
     turns: np.ndarray  # of each block of rows of the result: whose turn it is
     out: np.ndarray
@@ -79,7 +78,7 @@ def share(shared, desk, limit, data):  # type: ignore[no-untyped-def]
         looks = _LOOKS
         if desk.filled[1] < len(desk.numbers):
             t = fetch_add(shared.taken, 0, 1)
-            if t < len(shared.schedule):
+            if t < shared.rounds[-1]:
                 make_tile(shared, desk, t, data)
                 looks = 1  # if it is not this worker's turn, it makes another tile
             elif desk.filled[1] == 0:
@@ -92,7 +91,7 @@ def share(shared, desk, limit, data):  # type: ignore[no-untyped-def]
 @compiled
 def make_tile(shared, desk, t, data):  # type: ignore[no-untyped-def]
     """Form tile t, turn it into its excess, and put what comes of it at the end of the queue."""
-    i, j = shared.schedule[t, 0], shared.schedule[t, 1]
+    i, j, _ = tile_of(shared, t)
     place = (desk.filled[0] + desk.filled[1]) % len(desk.numbers)
     tile = gram_tile(shared, desk, i, j)
     sums = excess(tile, data, i, j, shared.side)
@@ -101,6 +100,26 @@ def make_tile(shared, desk, t, data):  # type: ignore[no-untyped-def]
     multiply_tile(shared, desk, place, tile, i, j)
     desk.numbers[place] = t
     desk.filled[1] += 1
+
+
+@compiled
+def tile_of(shared, t):  # type: ignore[no-untyped-def]
+    """Return the block of rows, the block of columns and the round of tile t."""
+    low, high = 0, len(shared.rounds) - 1
+    while high - low > 1:  # the last round that does not begin after t
+        middle = (low + high) // 2
+        if shared.rounds[middle] <= t:
+            low = middle
+        else:
+            high = middle
+    k = t - shared.rounds[low]
+    if not shared.symmetric:
+        return k, low, low
+    # Blocks i <= j meet in round low = i + j, or i + j - blocks.
+    if k <= low // 2:
+        return k, low - k, low
+    i = low + k - low // 2
+    return i, low + len(shared.turns) - i, low
 
 
 @compiled
@@ -136,7 +155,7 @@ def deliver_finished(shared, desk, looks):  # type: ignore[no-untyped-def]
     delivered = False
     while desk.filled[1] > 0:
         place = desk.filled[0]
-        i, j, turn = shared.schedule[desk.numbers[place]]
+        i, j, turn = tile_of(shared, desk.numbers[place])
         mirrored = shared.symmetric and i != j
         while load(shared.turns, i) != turn or (mirrored and load(shared.turns, j) != turn):
             looks -= 1
@@ -192,7 +211,8 @@ def stream(
     """
     shared = _new_pass(A, B, V, symmetric, side)
     work_of_an_entry = A.shape[1] + _WORK_BETWEEN_PRODUCTS
-    limit = max(1, int(_WORK_OF_A_CALL / (side * side * work_of_an_entry)))
+    work_of_a_tile = side * side * (work_of_an_entry + 2 * shared.V.shape[1])
+    limit = max(1, int(_WORK_OF_A_CALL / work_of_a_tile))
 
     def work(_: int, stopped: Callable[[], bool]) -> None:
         desk = _new_desk(shared)
@@ -215,7 +235,7 @@ def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: boo
         V=np.empty((len(B), 0), A.dtype) if V is None else np.ascontiguousarray(V),
         side=side,
         symmetric=symmetric,
-        schedule=symmetric_schedule(row_blocks) if symmetric else schedule(row_blocks, column_blocks),
+        rounds=rounds_of(row_blocks, column_blocks, symmetric),
         taken=np.zeros(1, np.int64),
         turns=np.zeros(row_blocks, np.int64),
         out=np.zeros((len(A), columns), A.dtype),
@@ -238,17 +258,12 @@ def _new_desk(shared: Pass) -> Desk:
     )
 
 
-@lru_cache(maxsize=4)
-def symmetric_schedule(blocks: int) -> np.ndarray:
-    """Return the tiles with i <= j, round by round, as rows of i, j and turn."""
-    i = np.arange(blocks)
-    turn, i = (index.ravel() for index in np.meshgrid(i, i, indexing="ij"))
-    j = (turn - i) % blocks
-    return np.stack([i, j, turn], axis=1)[i <= j]
-
-
-@lru_cache(maxsize=4)
-def schedule(row_blocks: int, column_blocks: int) -> np.ndarray:
-    """Return all tiles, column by column, as rows of i, j and turn."""
-    j, i = np.divmod(np.arange(row_blocks * column_blocks), row_blocks)
-    return np.stack([i, j, j], axis=1)
+def rounds_of(row_blocks: int, column_blocks: int, symmetric: bool) -> np.ndarray:
+    """Return the number of the first tile of each round, and at the end the number of all tiles."""
+    if symmetric:
+        # Of the blocks of round d, those up to d meet each other, and so do the others.
+        d = np.arange(row_blocks)
+        sizes = (d // 2 + 1) + ((d + row_blocks) // 2 - d)
+    else:
+        sizes = np.full(column_blocks, row_blocks)
+    return np.append(0, np.cumsum(sizes))

@@ -55,7 +55,9 @@ def _current_threads() -> list[int]:
 
 def _set_threads(counts: Sequence[int]) -> None:
     for library, count in zip(_blas_libraries(), counts, strict=True):
-        library.set_num_threads(count)
+        # Since 3.7, threadpoolctl lets one Python thread at a time set the number, and ignores all others. Here
+        # overlapping blocks agree on it among themselves, and no block may keep a user from setting it.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
 
 def allowed_threads() -> int:
@@ -76,48 +78,60 @@ def slices(count: int, size: int) -> list[slice]:
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
 
+class Order:
+    """A task for a thread. The task must not raise."""
+
+    def __init__(self, task: Callable[[], None]) -> None:
+        self._task = task
+        self._done = False
+        self._signal = threading.Lock()
+        self._signal.acquire()
+
+    def carry_out(self) -> None:
+        """Call the task."""
+        self._task()
+        self._done = True
+        self._signal.release()
+
+    def wait(self) -> None:
+        """Wait until the task is done; Ctrl-C can interrupt this, and a second call waits again."""
+        while not self._done:
+            self._signal.acquire(timeout=0.1)  # without a limit, it could wait for what was acquired before
+
+
 class Crew:
-    """Threads that carry out tasks. Those of a crew that stays wait for more, until it is dismissed."""
+    """Threads that carry out orders. Those of a crew that stays wait for more, until it is dismissed."""
 
     def __init__(self, *, stays: bool) -> None:
         self.process = os.getpid()
         self._stays = stays
         self._threads: list[threading.Thread] = []
         self._idle = 0  # known to have nothing to do
-        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._orders: SimpleQueue[Order | None] = SimpleQueue()
 
-    def carry_out(self, task: Callable[[], None]) -> Any:
-        """Let a thread carry out a task, which must not raise; return a lock that opens when it is done.
-
-        Raises RuntimeError if the system refuses to start a thread.
-        """
-        done = threading.Lock()
-        done.acquire()
-
-        def carry_out() -> None:
-            task()
-            done.release()
-
+    def order(self, task: Callable[[], None]) -> Order:
+        """Let a thread carry out a task; raises RuntimeError if the system refuses to start one."""
+        order = Order(task)
         if self._idle:
             self._idle -= 1
-            self._tasks.put(carry_out)
+            self._orders.put(order)
         else:
-            thread = threading.Thread(target=self._work, args=(carry_out,), daemon=True)
+            thread = threading.Thread(target=self._work, args=(order,), daemon=True)
             self._threads.append(thread)  # first: after Ctrl-C between the two, no thread may be left out
             try:
                 thread.start()
             except RuntimeError:
                 self._threads.pop()
                 raise
-        return done
+        return order
 
-    def _work(self, task: Callable[[], None] | None) -> None:
-        while task is not None:
-            task()
-            task = self._tasks.get() if self._stays else None
+    def _work(self, order: Order | None) -> None:
+        while order is not None:
+            order.carry_out()
+            order = self._orders.get() if self._stays else None
 
     def rest(self) -> None:
-        """Note that all tasks are done."""
+        """Note that all orders have been carried out."""
         if self._stays:
             self._idle = len(self._threads)
         else:
@@ -127,7 +141,7 @@ class Crew:
         """End all threads."""
         if self._stays:
             for _ in self._threads:
-                self._tasks.put(None)
+                self._orders.put(None)
         while self._threads:
             thread = self._threads.pop()
             if thread.ident is not None:  # it is None if Ctrl-C came before the start
@@ -176,34 +190,38 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
 
     def run(worker: int) -> None:
         try:
+            if worker:
+                _set_threads([1] * len(_blas_libraries()))  # some libraries have a number for each thread
             work(worker, stop.is_set)
         except BaseException as error:  # Ctrl-C too: the others must not go on for nothing
             errors.append(error)
             stop.set()
 
     crew = _kept_crew() or Crew(stays=False)
-    at_work: list[Any] = []
+    orders: list[Order] = []
     with single_threaded_blas():
         try:
-            while len(at_work) < workers - 1 and refusal is None:
+            while len(orders) < workers - 1 and refusal is None:
                 try:
-                    at_work.append(crew.carry_out(partial(run, len(at_work) + 1)))
+                    orders.append(crew.order(partial(run, len(orders) + 1)))
                 except RuntimeError as error:
                     refusal = error
             run(0)
-        except BaseException:  # Ctrl-C while threads are started
+            for order in orders:
+                order.wait()
+        except BaseException:  # Ctrl-C while threads are started or awaited
             stop.set()
             raise
         finally:
-            for done in at_work:
-                done.acquire()
+            for order in orders:
+                order.wait()
             crew.rest()
     if errors:
         raise errors[0]
     if refusal is not None:
         warn_once(
             "threads",
-            f"Only {1 + len(at_work)} of {workers} threads could be started for a pass: {refusal}. Results are "
+            f"Only {1 + len(orders)} of {workers} threads could be started for a pass: {refusal}. Results are "
             "not affected, but it takes longer. Raise the limit on threads or memory (ulimit -u, or that of "
             "the container), or request fewer threads with OMP_NUM_THREADS or threadpoolctl.threadpool_limits.",
         )

@@ -33,7 +33,7 @@ _SIDE_OF_OTHERS = 320
 
 _SMALLEST_SIDE = 176  # of those that only a small n requires
 _FEWEST_BLOCKS = 8  # with fewer, many threads have no work
-_MOST_BLOCKS = 2500  # the schedule and the places of the entries have a number for each pair of blocks
+_MOST_BLOCKS = 2000  # packed entries have a number for each pair of blocks, 32 MB in all
 
 
 class Sums(NamedTuple):
@@ -55,7 +55,7 @@ class PackedEntries(NamedTuple):
     rows: np.ndarray
     cols: np.ndarray
     values: np.ndarray
-    column_blocks: int
+    column_blocks: int  # 0 if there are no entries
 
 
 def pack_entries(
@@ -74,9 +74,11 @@ def pack_entries(
         upper = block_of_row <= block_of_col
         rows, cols, values = rows[upper], cols[upper], values[upper]
         block_of_row, block_of_col = block_of_row[upper], block_of_col[upper]
+    if not len(values):
+        column_blocks = 0  # one empty range serves all tiles
     key = block_of_row.astype(np.int64) * column_blocks + block_of_col
     order = np.argsort(key, kind="stable")
-    counts = np.bincount(key, minlength=blocks_of(shape[0], tile) * column_blocks)
+    counts = np.bincount(key, minlength=max(1, blocks_of(shape[0], tile) * column_blocks))
     return PackedEntries(
         start=np.concatenate([[0], np.cumsum(counts)]),
         rows=(rows[order] % tile).astype(np.int32),
@@ -89,7 +91,7 @@ def pack_entries(
 @compiled
 def entries_of_tile(packed, i, j):  # type: ignore[no-untyped-def]
     """Return rows, columns and values of the packed entries in tile (i, j)."""
-    t = i * packed.column_blocks + j
+    t = i * packed.column_blocks + j if packed.column_blocks else 0
     part = slice(packed.start[t], packed.start[t + 1])
     return packed.rows[part], packed.cols[part], packed.values[part]
 
@@ -209,7 +211,8 @@ def tile_side(n: int, rank: int) -> int:
     """
     side = next((side for most, side in _SIDES if rank <= most), _SIDE_OF_OTHERS)
     side = min(side, max(_SMALLEST_SIDE, n // _FEWEST_BLOCKS))
-    return max(side, blocks_of(n, _MOST_BLOCKS))
+    # Blocks of the same size: a narrow one at the end would take almost as long as the others.
+    return blocks_of(n, min(blocks_of(n, side), _MOST_BLOCKS))
 
 
 def blocks_of(n: int, side: int) -> int:

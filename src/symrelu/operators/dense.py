@@ -37,9 +37,8 @@ class DenseOperator(TiledOperator):
     def __init__(self, M: np.ndarray, unknown: Any | None = None, **settings: Any) -> None:
         unknown = None if unknown is None else csr_array(unknown)
         self._coded = M if unknown is None else _mark_unknown(M, unknown)
-        # Row by row, so that the float64 copy of a float32 M is one row, not n x n.
-        observed_squares = (float(_positive_square_sum(row)) for row in self._coded)
-        norm = sum(observed_squares) ** 0.5
+        # In blocks of rows, because a copy in float64 would take another n x n array.
+        norm = sum(_positive_square_sum(self._coded[rows]) for rows in slices(len(M), TILE)) ** 0.5
         super().__init__(n=len(M), dtype=M.dtype, norm=norm, unknown=unknown, **settings)
 
     @classmethod
@@ -48,17 +47,22 @@ class DenseOperator(TiledOperator):
         return cls(M if isinstance(M, np.ndarray) else M.toarray(), unknown, **settings)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
+        if self.n <= TILE:
+            return self._known(slice(None)) @ V
         out = np.empty((self.n, V.shape[1]), self.dtype)
 
-        # In blocks, which do not depend on the number of threads, as the last digits depend on them.
+        # In blocks that do not depend on the number of threads, because the last digits depend on them.
         def multiply(rows: slice) -> None:
-            block = self._coded[rows]
-            # The marks of unknown entries count as zeros.
-            out[rows] = (block if self._unknown is None else np.maximum(0, block)) @ V
+            out[rows] = self._known(rows) @ V
 
         work = self.n**2 * (V.shape[1] + _WORK_OF_AN_ENTRY)
         run_tasks(multiply, slices(self.n, TILE), workers_for(work))
         return out
+
+    def _known(self, rows: slice) -> np.ndarray:
+        """Return rows of M with zeros in place of the unobserved entries."""
+        block = self._coded[rows]
+        return block if self._unknown is None else np.maximum(0, block)
 
     def row_maxima(self) -> np.ndarray:
         return np.maximum(0, self._coded.max(axis=1))
@@ -84,6 +88,6 @@ def _mark_unknown(M: np.ndarray, unknown: Any) -> np.ndarray:
     return coded
 
 
-def _positive_square_sum(row: np.ndarray) -> float:
-    positive = np.maximum(row, 0).astype(np.float64, copy=False)
-    return float(positive @ positive)
+def _positive_square_sum(block: np.ndarray) -> float:
+    positive = np.maximum(block, 0).astype(np.float64, copy=False)
+    return float(np.sum(np.square(positive, out=positive)))
