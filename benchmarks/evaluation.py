@@ -181,8 +181,11 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    from symrelu.kernels.threads import kept_threads
+
     rows: list[dict[str, float]] = []
-    with threadpool_limits(limits=options.threads, user_api="blas"):
+    # As in a fit: threads are kept from pass to pass.
+    with threadpool_limits(limits=options.threads, user_api="blas"), kept_threads():
         for n in options.sizes:
             if options.ranks:
                 rows += [compare_dtypes(n, rank, options.rounds) for rank in options.ranks]

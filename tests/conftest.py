@@ -14,7 +14,7 @@ collect_ignore = ["example_experiment.py", "example_solver.py"]
 
 # Small tests shall run on threads too.
 threads.MIN_WORK_OF_A_THREAD = 1
-new_rows._WORK_OF_THE_INTERPRETER = 1
+new_rows._NUMBERS_OF_A_WORKER = 1
 # Those of torch wait by spinning: beside other tests they take longer than they save.
 torch.set_num_threads(1)
 

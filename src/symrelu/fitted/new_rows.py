@@ -47,7 +47,7 @@ _FREE = 0.3  # a row is flat if this many directions, counted by the ridge's sha
 _MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
 _ROWS_AT_ONCE = 32  # larger batches hardly speed up the matrix products, and exceed the caches
-_WORK_OF_THE_INTERPRETER = 1e4  # numbers of U for which a worker needs as much time as the interpreter
+_NUMBERS_OF_A_WORKER = 5000  # of U: with more workers than about their number to the power of 0.6, each waits
 _ARRAYS = 6  # arrays of the size of a batch of rows of M: similarities, products, their change, excess, copies
 _WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
 
@@ -87,7 +87,7 @@ def transform_rows(
     fitting = working_memory() / (_ARRAYS * n * 8)
     at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
     # Between the kernels a worker holds the GIL: for small n, more than a few would wait for each other.
-    useful = n * U.shape[1] / _WORK_OF_THE_INTERPRETER
+    useful = (n * U.shape[1] / _NUMBERS_OF_A_WORKER) ** 0.6
     workers = max(1, int(min(allowed_threads(), useful, fitting / at_once, math.ceil(n_new / at_once))))
 
     def solve(batch: slice) -> None:
