@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
@@ -387,3 +388,19 @@ def test_an_order_can_be_awaited_again():
         order.carry_out()
         waiting.result()
     order.wait()
+
+
+def test_kept_threads_hold_nothing():
+    """What a pass worked on is free when the pass is over."""
+
+    class Array:
+        pass
+
+    def work_on(array):
+        threads.run_workers(lambda *_: id(array), 3)
+        return weakref.ref(array)
+
+    with threads.kept_threads():
+        reference = work_on(Array())
+        gc.collect()
+        assert reference() is None

@@ -82,14 +82,16 @@ class Order:
     """A task for a thread. The task must not raise."""
 
     def __init__(self, task: Callable[[], None]) -> None:
-        self._task = task
+        self._task: Callable[[], None] | None = task
         self._done = False
         self._signal = threading.Lock()
         self._signal.acquire()
 
     def carry_out(self) -> None:
         """Call the task."""
+        assert self._task is not None
         self._task()
+        self._task = None  # a thread that waits must not hold the arrays of its last pass
         self._done = True
         self._signal.release()
 
