@@ -55,7 +55,7 @@ def _current_threads() -> list[int]:
 
 def _set_threads(counts: Sequence[int]) -> None:
     for library, count in zip(_blas_libraries(), counts, strict=True):
-        # Since 3.7, threadpoolctl lets one Python thread at a time set the number, and ignores all others. Here
+        # Since 3.8, threadpoolctl lets one Python thread at a time set the number, and ignores all others. Here
         # overlapping blocks agree on it among themselves, and no block may keep a user from setting it.
         getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
