@@ -135,7 +135,7 @@ class Crew:
     def rest(self) -> None:
         """Note that all orders have been carried out."""
         if self._stays:
-            self._idle = len(self._threads)
+            self._idle = sum(thread.is_alive() for thread in self._threads)
         else:
             self.dismiss()
 
@@ -161,14 +161,12 @@ class kept_threads:  # lower case: with kept_threads(): ...
     """
 
     def __enter__(self) -> None:
-        self._crew = (
-            None if _kept_crew() else Crew(stays=True)
-        )  # in a nested block, that of the outer one stays
-        if self._crew:
-            _kept.crew = self._crew
+        self._crew: Crew | None = None
+        if _kept_crew() is None:  # else the threads of the outer block serve this one too
+            self._crew = _kept.crew = Crew(stays=True)
 
     def __exit__(self, *_: object) -> None:
-        if self._crew:
+        if self._crew is not None:
             _kept.crew = None
             self._crew.dismiss()
 
