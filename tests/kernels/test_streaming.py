@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from symrelu.kernels import streaming, threads
 from symrelu.kernels.streaming import stream
-from symrelu.kernels.tiles import DenseTiles, SparseTiles, pack_entries
+from symrelu.kernels.tiles import DenseTiles, SparseTiles, excess_of, pack_entries
 from symrelu.operators import as_operator
 
 
@@ -149,6 +150,23 @@ def test_an_error_in_a_pass_reaches_the_caller(monkeypatch):
     with pytest.raises(ZeroDivisionError):
         big_pass()
     assert not threads.single_threaded_blas._inside
+
+
+class ShortTiles(NamedTuple):
+    """Data whose excess function forgets most of the sums."""
+
+    number: float
+
+
+@excess_of(ShortTiles)
+def short_excess(tile, data, i, j, side):
+    return 1.0, 2.0
+
+
+def test_an_excess_function_must_return_all_sums():
+    U = np.ones((3, 1))
+    with pytest.raises(ValueError, match="the seven numbers of Sums"):
+        stream(U, U, U, ShortTiles(1.0), symmetric=True)
 
 
 def test_warm_up_computes_nothing():

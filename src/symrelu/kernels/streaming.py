@@ -95,6 +95,8 @@ def make_tile(shared, desk, t, data):  # type: ignore[no-untyped-def]
     place = (desk.filled[0] + desk.filled[1]) % len(desk.numbers)
     tile = gram_tile(shared, desk, i, j)
     sums = excess(tile, data, i, j, shared.side)
+    if len(sums) != desk.sums.shape[1]:
+        raise ValueError("The excess function of a class of tiles must return the seven numbers of Sums.")
     for k in range(len(sums)):  # an assignment to a slice takes seconds to compile
         desk.sums[place, k] = sums[k]
     multiply_tile(shared, desk, place, tile, i, j)
