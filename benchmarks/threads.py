@@ -228,6 +228,8 @@ def main() -> None:
         return
     places = {"here": Path(__file__).parents[1]} | ({"base": options.base} if options.base else {})
     trees = {name: Tree(path, Path(__file__)) for name, path in places.items()}
+    print(f"milliseconds (median of {options.rounds}), {options.dtype}, rank {options.rank};", end=" ")
+    print(f"x is the speed-up over {options.threads[0]} thread(s)\n")
     rows: list[dict] = []
     for n in options.sizes:
         case = (n, options.rank, options.dtype)
