@@ -18,46 +18,13 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         return decompose(M, rank, max_iter=1, random_state=0)
 
     monkeypatch.setattr(cli.fit, "decompose", spy)
-    arguments = [
-        "--rank",
-        "4",
-        "--n-negative",
-        "1",
-        "--diagonal",
-        "ignore",
-        "--zero-weight",
-        "0.5",
-        "--alpha",
-        "0.1",
-        "--init",
-        "spectral",
-        "--solver",
-        "aapb",
-        "--step-size",
-        "3",
-        "--momentum",
-        "0.5",
-        "--safeguard",
-        "--tol",
-        "1e-3",
-        "--gtol",
-        "1e-5",
-        "--ftol",
-        "1e-7",
-        "--max-iter",
-        "9",
-        "--max-time",
-        "8",
-        "--seed",
-        "2",
-        "--backend",
-        "sparse",
-        "--checkpoint",
-        str(tmp_path / "c.npz"),
-    ]
-    code, _, _ = symrelu(
-        monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", "--mask", mask, *arguments
+    options = (
+        "--rank 4 --n-negative 1 --diagonal ignore --zero-weight 0.5 --alpha 0.1 --init spectral --solver aapb "
+        "--step-size 3 --momentum 0.5 --safeguard --tol 1e-3 --gtol 1e-5 --ftol 1e-7 --max-iter 9 --max-time 8 "
+        "--seed 2 --backend sparse"
     )
+    arguments = ["--mask", mask, "--checkpoint", tmp_path / "c.npz", *options.split()]
+    code, _, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", *arguments)
     assert code == 0
     assert received.pop("M").mask.dtype == bool
     received.pop("callback")

@@ -9,7 +9,7 @@ import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symrelu.kernels.memory import available_memory, batches, working_memory
+from symrelu.kernels.memory import available_memory, batches, rows_per_worker, working_memory
 
 
 def test_available_memory_is_plausible():
@@ -64,3 +64,13 @@ def test_batches_cover_everything_once_and_fit(count, bytes_each, megabytes):
     sizes = [len(range(count)[part]) for part in parts]
     assert all(size == 1 or 0 < size * bytes_each <= limit for size in sizes)
     assert all((size + 1) * bytes_each > limit for size in sizes[:-1]), "no part is smaller than it must be"
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "expected"),
+    [(0, (1, 1)), (1, (1, 1)), (10, (10, 1)), (32, (32, 1)), (100, (32, 3)), (1e12, (32, int(1e12 / 32)))],
+)
+def test_rows_of_a_megabyte_each(megabytes, expected):
+    """First a worker gets its rows, then there is room for others."""
+    with sklearn.config_context(working_memory=megabytes):
+        assert rows_per_worker(2**20, 32) == expected

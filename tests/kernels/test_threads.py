@@ -382,12 +382,14 @@ def test_ctrl_c_while_others_are_awaited_stops_them(monkeypatch):
 
 
 def test_an_order_can_be_awaited_again():
-    order = threads.Order(lambda: None)
+    done = []
+    order = threads.Order(lambda: done.append(True))
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(order.wait)
+        waiting = pool.submit(lambda: order.wait() or list(done))
+        assert not waiting.done()
         order.carry_out()
-        waiting.result()
-    order.wait()
+        assert waiting.result(timeout=30) == [True]
+        assert pool.submit(order.wait).result(timeout=30) is None
 
 
 def test_kept_threads_hold_nothing():

@@ -30,7 +30,7 @@ from sklearn.utils import gen_batches
 
 from symrelu.kernels.convex_rows import add_partial_grams, differentiate_rows, move_rows
 from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
-from symrelu.kernels.memory import batches, working_memory
+from symrelu.kernels.memory import batches, rows_per_worker
 from symrelu.kernels.threads import allowed_threads, run_tasks
 
 _UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
@@ -47,7 +47,9 @@ _FREE = 0.3  # a row is flat if this many directions, counted by the ridge's sha
 _MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
 _ROWS_AT_ONCE = 32  # larger batches hardly speed up the matrix products, and exceed the caches
-_NUMBERS_OF_A_WORKER = 5000  # of U: with more workers than about their number to the power of 0.6, each waits
+_NUMBERS_OF_A_WORKER = (
+    5000  # if U has r times as many, about r ** 0.6 workers were fastest (measured on 16 cores)
+)
 _ARRAYS = 6  # arrays of the size of a batch of rows of M: similarities, products, their change, excess, copies
 _WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
 
@@ -83,12 +85,10 @@ def transform_rows(
     n_new, n = M_new.shape
     problem = _row_problem(U, signature, alpha, zero_weight)
     U_new = np.zeros((n_new, U.shape[1]))
-    # The last digits may depend on the size of a batch, so it does not depend on the number of workers.
-    fitting = working_memory() / (_ARRAYS * n * 8)
-    at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
+    at_once, workers = rows_per_worker(_ARRAYS * n * 8, _ROWS_AT_ONCE)
     # Between the kernels a worker holds the GIL: for small n, more than a few would wait for each other.
-    useful = (n * U.shape[1] / _NUMBERS_OF_A_WORKER) ** 0.6
-    workers = max(1, int(min(allowed_threads(), useful, fitting / at_once, math.ceil(n_new / at_once))))
+    useful = max(1, int((U.size / _NUMBERS_OF_A_WORKER) ** 0.6))
+    workers = min(workers, useful, allowed_threads())
 
     def solve(batch: slice) -> None:
         rows, unknown = _dense_rows(M_new, mask, batch)

@@ -20,6 +20,17 @@ def batches(count: int, bytes_each: int) -> Iterator[slice]:
     return gen_batches(count, max(1, int(working_memory() // bytes_each))) if count else iter(())
 
 
+def rows_per_worker(bytes_each: int, most: int) -> tuple[int, int]:
+    """Return how many rows a worker may hold at once, up to ``most``, and how many workers have room to do so.
+
+    The first number does not depend on the number of threads: BLAS may round a row differently in a larger
+    block.
+    """
+    fitting = working_memory() / bytes_each
+    rows = int(min(max(1, fitting), most))
+    return rows, max(1, int(fitting / rows))
+
+
 def available_memory() -> int | None:
     """Return the available physical memory in bytes, or None if the system does not report it."""
     # Linux reports what can be allocated without swapping; elsewhere the total is the best bound there is.

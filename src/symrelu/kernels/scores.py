@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.memory import working_memory
+from symrelu.kernels.memory import rows_per_worker
 from symrelu.kernels.threads import run_tasks, slices, workers_for
 
 NO_ITEM = -1  # in place of an item if there are fewer than k
@@ -75,11 +75,8 @@ def largest_of_rows(
         without = _entries(excluded, rows[part])
         search_rows(left, right, rows[part], *without, block, items[part], scores[part])
 
-    # BLAS may round a row differently in a larger block, so its size does not depend on the number of threads.
-    # The memory limits how many there are.
-    fitting = working_memory() / (n * left.dtype.itemsize)
-    at_once = int(np.clip(fitting, 1, _ROWS_AT_ONCE))
-    workers = min(workers_for(len(rows) * n * left.shape[1]), max(1, int(fitting / at_once)))
+    at_once, workers = rows_per_worker(n * left.dtype.itemsize, _ROWS_AT_ONCE)
+    workers = min(workers, workers_for(len(rows) * n * left.shape[1]))
     run_tasks(search, slices(len(rows), at_once * _BLOCKS_AT_ONCE), workers)
     return items, scores.astype(dtype, copy=False)
 
