@@ -19,10 +19,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 # Case -> why its numbers differ from those of 324cf23.
 _ROWS = "new rows now minimise their objective exactly, without an additional ridge"
@@ -31,34 +34,41 @@ CHANGED_ON_PURPOSE = {"SymReLU": _ROWS, "SymReLU, three starts": _ROWS, "SymReLU
 Numbers = dict[str, Any]
 
 
-def cases() -> dict[str, Callable[[], Numbers]]:
-    """Return the fits by name. They may use only names of 0.1.0, because the base tree has no others."""
-    from scipy import sparse
-
-    from symrelu import (
-        AAPB,
-        LBFGS,
-        PALM,
-        Eigen,
-        LinkPredictor,
-        SymReLU,
-        SymReLUClustering,
-        baselines,
-        decompose,
-        metrics,
-        select_rank,
-    )
+@lru_cache(maxsize=1)
+def data() -> SimpleNamespace:
+    """Return the matrices of the cases."""
+    from symrelu import metrics
     from symrelu.datasets import load_digits_graph, make_relu_gram
 
-    digits = sparse.csr_array(load_digits_graph()[0])[:300, :300]
-    gram, _ = make_relu_gram(120, 5, shift=0.1, random_state=0)
-    large, _ = make_relu_gram(900, 6, shift=0.05, random_state=1)
-    hidden = metrics.random_mask(300, 0.1, random_state=0)
-    start = np.random.default_rng(0).standard_normal((300, 6))
+    return SimpleNamespace(
+        digits=sparse.csr_array(load_digits_graph()[0])[:300, :300],
+        gram=make_relu_gram(120, 5, shift=0.1, random_state=0)[0],
+        large=make_relu_gram(900, 6, shift=0.05, random_state=1)[0],
+        hidden=metrics.random_mask(300, 0.1, random_state=0),
+        start=np.random.default_rng(0).standard_normal((300, 6)),
+    )
 
-    def fit(M: Any = digits, rank: int = 6, **settings: Any) -> Callable[[], Numbers]:
-        settings = {"random_state": 0, "max_iter": 25, **settings}
-        return lambda: of_solution(decompose(M, rank, **settings))
+
+def fit(M: Any = None, rank: int = 6, **settings: Any) -> Callable[[], Numbers]:
+    """Return a fit of a matrix, by default of the digits."""
+    from symrelu import decompose
+
+    M = data().digits if M is None else M
+    settings = {"random_state": 0, "max_iter": 25, **settings}
+    return lambda: of_solution(decompose(M, rank, **settings))
+
+
+Cases = dict[str, Callable[[], Numbers]]
+
+
+def cases() -> Cases:
+    """Return the fits by name. They may use only names of 0.1.0, because the base tree has no others."""
+    return {**cases_of_solvers(), **cases_of_settings(), **cases_of_estimators(), **cases_of_baselines()}
+
+
+def cases_of_solvers() -> Cases:
+    """Return a fit by each solver, without and with a negative column."""
+    from symrelu import AAPB, LBFGS, PALM, Eigen
 
     solvers = {
         "LBFGS": LBFGS(),
@@ -73,16 +83,27 @@ def cases() -> dict[str, Callable[[], Numbers]]:
         "PALM": PALM(),
         "iPALM": PALM(momentum=1.0),
     }
-    table = {f"solver {name}": fit(solver=solver) for name, solver in solvers.items()}
-    table |= {f"signed, {name}": fit(gram, n_negative=1, solver=solver) for name, solver in solvers.items()}
-    table |= {
+    plain = {f"solver {name}": fit(solver=solver) for name, solver in solvers.items()}
+    signed = {
+        f"signed, {name}": fit(data().gram, n_negative=1, solver=solver) for name, solver in solvers.items()
+    }
+    return plain | signed
+
+
+def cases_of_settings() -> Cases:
+    """Return fits with other operators, starts, models and sizes."""
+    from symrelu import AAPB, Eigen
+    from symrelu.datasets import make_relu_gram
+
+    digits, gram, large, hidden = data().digits, data().gram, data().large, data().hidden
+    table = {
         f"{backend}, {dtype}": fit(digits.astype(dtype), backend=backend)
         for backend in ("dense", "sparse", "reference")
         for dtype in ("float32", "float64")
     }
     table |= {f"start {init}": fit(init=init) for init in ("random", "uniform", "spectral", "imputed")}
     table |= {
-        "start array": fit(init=start, solver=AAPB()),
+        "start array": fit(init=data().start, solver=AAPB()),
         "mask": fit(mask=hidden),
         "dense mask": fit(digits.toarray(), mask=hidden.toarray(), solver=Eigen()),
         "diagonal ignored": fit(diagonal="ignore", n_negative=1),
@@ -101,6 +122,16 @@ def cases() -> dict[str, Callable[[], Numbers]]:
             make_relu_gram(500, 10, random_state=0)[0], 10, solver=AAPB(step_size=10), init="uniform"
         ),
         "cell r=70": fit(make_relu_gram(500, 10, shift=0.1, random_state=0)[0], 70, solver=AAPB(step_size=10)),
+    }
+    return table
+
+
+def cases_of_estimators() -> Cases:
+    """Return fits by estimators and by the selection of the rank."""
+    from symrelu import LinkPredictor, SymReLU, SymReLUClustering, select_rank
+
+    digits, gram, hidden, start = data().digits, data().gram, data().hidden, data().start
+    return {
         "SymReLU": lambda: of_estimator(
             SymReLU(6, random_state=0, max_iter=60, gtol=1e-4).fit(digits), digits[:40]
         ),
@@ -118,6 +149,15 @@ def cases() -> dict[str, Callable[[], Numbers]]:
         "select_rank, auc": lambda: of_selection(
             select_rank(digits, [4, 8], n_repeats=2, scoring="auc", max_iter=20, random_state=0, mask=hidden)
         ),
+    }
+
+
+def cases_of_baselines() -> Cases:
+    """Return fits by other methods."""
+    from symrelu import baselines
+
+    digits, gram = data().digits, data().gram
+    return {
         "SymHALS": lambda: of_solution(
             baselines.symmetric_nmf(digits, 5, baselines.SymHALS(), max_iter=30, random_state=0)
         ),
@@ -127,7 +167,6 @@ def cases() -> dict[str, Callable[[], Numbers]]:
         "truncated_eigen": lambda: of_solution(baselines.truncated_eigen(gram, 5)),
         "3B-NMD": lambda: of_solution(baselines.three_block_nmd(gram, 5, max_iter=20, random_state=0)),
     }
-    return table
 
 
 def of_solution(solution: Any) -> Numbers:

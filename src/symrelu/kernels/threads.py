@@ -240,4 +240,4 @@ def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int)
                 return
             work(task)
 
-    run_workers(work_off, workers)
+    run_workers(work_off, min(workers, len(supply)))  # more would find nothing to do
