@@ -33,6 +33,7 @@ def decompose(
     diagonal: str = Model.diagonal,
     mask: Any | None = None,
     zero_weight: float = Model.zero_weight,
+    support: str = Model.support,
     alpha: float = Model.alpha,
     init: Any = Start.init,
     tol: float = Limits.tol,
@@ -87,7 +88,14 @@ def decompose(
     >>> np.round(np.maximum(0, solution.U @ solution.U.T)).astype(int)[0].tolist()
     [10, 0, 1, 7, 0]
     """
-    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal, zero_weight=zero_weight, alpha=alpha)
+    model = Model(
+        rank=rank,
+        n_negative=n_negative,
+        diagonal=diagonal,
+        zero_weight=zero_weight,
+        support=support,
+        alpha=alpha,
+    )
     start_settings = Start(init=init, random_state=random_state)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     run_settings = Run(
@@ -112,6 +120,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
         alpha=problem.scaled_alpha(model.alpha),
         zero_weight=model.zero_weight,
+        support=model.support,
         backend=backend,
     )
     solver, file = run_settings.solver, None
@@ -127,7 +136,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         outcome = run(
             op, solver, U0, limits, observers=observers, exponent=problem.exponent, resume_from=loop_state
         )
-    fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight)
+    fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight, model.support)
     return Solution.of(outcome, fitted, history=history.history(), solver=repr(solver), diagonal=model.diagonal)
 
 

@@ -25,6 +25,7 @@ from symrelu.problem import fingerprint
 from symrelu.solvers import SOLVERS, get_solver
 from symrelu.validation import (
     DIAGONALS,
+    SUPPORTS,
     check_callback,
     check_choice,
     check_integer,
@@ -132,6 +133,13 @@ class Model:
         brief="'fit', or 'ignore' to treat the diagonal as unobserved.",
     )
     zero_weight: float = setting(1.0, kind="float", text="Weight in (0, 1] of the zeros of M.")
+    support: str = setting(
+        "equal",
+        kind=_one_of(SUPPORTS),
+        text='"at_least" requires only X >= M where M > 0, instead of X = M: enough if only the neighbours '
+        "matter and not their similarities. Entries with X > M then count in no error.",
+        brief="'equal', or 'at_least' if X >= M suffices where M > 0.",
+    )
     alpha: float = setting(0.0, kind="float", text="Weight of the Tikhonov penalty on U (the paper's lambda).")
 
     def __post_init__(self) -> None:
@@ -142,6 +150,7 @@ class Model:
         else:
             check_integer("n_negative", self.n_negative, 0, note=" or 'auto'")
         check_choice("diagonal", self.diagonal, DIAGONALS)
+        check_choice("support", self.support, SUPPORTS)
         _normalise(
             self, zero_weight=check_zero_weight(self.zero_weight), alpha=check_number("alpha", self.alpha)
         )

@@ -14,7 +14,7 @@ import numpy as np
 from symrelu.files import check_names, read_header, read_npz
 from symrelu.fitted.history import COUNTS, History, Status
 from symrelu.fitted.models import FittedModel, Linear, SymmetricReLU, TwoFactor
-from symrelu.validation import DIAGONALS, check_choice, check_integer, check_number
+from symrelu.validation import DIAGONALS, SUPPORTS, check_choice, check_integer, check_number
 
 if TYPE_CHECKING:
     from symrelu.fitted.solution import Solution
@@ -50,6 +50,7 @@ def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
         "solver": solution.solver,
         "diagonal": solution.diagonal,
         "zero_weight": solution.zero_weight,
+        "support": solution.support,
         "relu": solution.model.relu,
     }
     arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
@@ -86,12 +87,13 @@ def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     version = numbers.pop("version", None)
     if version != FORMAT_VERSION:
         raise ValueError(f"its version is {version}, this release reads {FORMAT_VERSION}")
+    numbers = _ADDED_LATER | numbers
     check_names("its header", numbers, set(_CHECKS))
     check_names("it", arrays, {"solution", "U", "signature", *HISTORY_ENTRIES}, optional=("V",))
     header = {name: check(name, numbers[name]) for name, check in _CHECKS.items()}
-    of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "relu")}
+    of_model = {name: header.pop(name) for name in ("alpha", "zero_weight", "support", "relu")}
     model = _model(arrays, **of_model)
-    # Models other than SymmetricReLU have no alpha and no zero_weight: the header must hold the neutral values.
+    # Models other than SymmetricReLU have none of these settings: the header must hold the neutral values.
     for name, value in of_model.items():
         if _model_settings(model)[name] != value:
             raise ValueError(f"{name} = {value} does not match the model {type(model).__name__}")
@@ -100,11 +102,13 @@ def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     return {"model": model, "history": history_of(arrays), **header}
 
 
-def _model(arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, relu: bool) -> FittedModel:
+def _model(
+    arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, support: str, relu: bool
+) -> FittedModel:
     U, signature = _factor("U", arrays["U"]), _floats("signature", arrays["signature"])
     if "V" in arrays:
         return TwoFactor(U, _factor("V", arrays["V"]))
-    return SymmetricReLU(U, signature, alpha, zero_weight) if relu else Linear(U, signature)
+    return SymmetricReLU(U, signature, alpha, zero_weight, support) if relu else Linear(U, signature)
 
 
 def _model_settings(model: FittedModel) -> dict[str, Any]:
@@ -112,6 +116,7 @@ def _model_settings(model: FittedModel) -> dict[str, Any]:
     return {
         "alpha": getattr(model, "alpha", 0.0),
         "zero_weight": getattr(model, "zero_weight", 1.0),
+        "support": getattr(model, "support", "equal"),
         "relu": model.relu,
     }
 
@@ -219,6 +224,10 @@ def _diagonal(name: str, value: Any) -> str:
     return check_choice(name, value, DIAGONALS)
 
 
+def _support(name: str, value: Any) -> str:
+    return check_choice(name, value, SUPPORTS)
+
+
 def _weight(name: str, value: Any) -> float:
     return check_number(name, value, 0, 1, low_included=False)
 
@@ -241,5 +250,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "solver": _text,
     "diagonal": _diagonal,
     "zero_weight": _weight,
+    "support": _support,
     "relu": _flag,
 }
+
+# Fields that files of earlier releases do not have, with the value that holds for them.
+_ADDED_LATER = {"support": "equal"}

@@ -13,7 +13,15 @@ from symrelu.fitted.canonical_form import canonical_factor
 from symrelu.fitted.new_rows import explained_squares, transform_rows
 from symrelu.kernels.scores import largest_of_rows, pair_scores
 from symrelu.kernels.threads import single_threaded_blas
-from symrelu.validation import check_integer, check_items, check_number, check_rows, is_well_formed_sparse
+from symrelu.validation import (
+    SUPPORTS,
+    check_choice,
+    check_integer,
+    check_items,
+    check_number,
+    check_rows,
+    is_well_formed_sparse,
+)
 
 __all__ = ["FittedModel", "Linear", "OneFactor", "SymmetricReLU", "TwoFactor"]
 
@@ -177,6 +185,8 @@ class SymmetricReLU(OneFactor):
         Tikhonov weight of the fit, which also applies to new rows.
     zero_weight : float, default=1.0
         Weight in (0, 1] of the zeros of M, and of those of new rows.
+    support : {"equal", "at_least"}, default="equal"
+        Whether X = M is required where M > 0, or X >= M suffices; also of new rows.
 
     Examples
     --------
@@ -194,6 +204,7 @@ class SymmetricReLU(OneFactor):
 
     alpha: float = 0.0
     zero_weight: float = 1.0
+    support: str = "equal"
 
     formula: ClassVar[str] = "M ~ max(0, X)"
 
@@ -201,6 +212,7 @@ class SymmetricReLU(OneFactor):
         super().__post_init__()
         check_number("alpha", self.alpha)
         check_number("zero_weight", self.zero_weight, 0, 1, low_included=False)
+        check_choice("support", self.support, SUPPORTS)
 
     def transform(self, M_new: Any, mask: Any | None = None) -> np.ndarray:
         """Return the factor rows of new items from their similarities to the fitted ones.

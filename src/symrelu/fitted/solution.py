@@ -153,6 +153,11 @@ class Solution(ModelQueriesMixin):
         return getattr(self.model, "zero_weight", 1.0)
 
     @property
+    def support(self) -> str:
+        """ "equal" if X = M is required where M > 0, "at_least" if X >= M suffices there."""
+        return getattr(self.model, "support", "equal")
+
+    @property
     def _model(self) -> FittedModel:
         return self.model
 

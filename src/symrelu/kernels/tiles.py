@@ -2,7 +2,7 @@
 
 With X = A B^T and the *excess* E = X - W (minus the residual), E is
 
-    X - M                   on the support (M > 0),
+    X - M                   on the support (M > 0), or min(0, X - M) if X >= M suffices there,
     zero_weight max(0, X)   where M = 0,
     0                       where the entry is unobserved.
 
@@ -43,7 +43,7 @@ class Sums(NamedTuple):
     error: float  # (M - max(0, X))^2 over the support
     positive: float  # max(0, X)^2 over the zeros
     negative: float  # min(0, X)^2 over the zeros
-    hidden: float  # X^2 over the unobserved entries
+    free: float  # X^2 - M^2 where W = X: unobserved entries, and support entries with X >= M if that suffices
     active: float  # 1 for each zero with X > 0
     inner: float  # (M - X) X over the support
 
@@ -101,6 +101,7 @@ class DenseTiles(NamedTuple):
 
     coded: np.ndarray  # M with a negative number at the unobserved entries
     zero_weight: np.floating[Any]
+    largest_excess: np.floating[Any]  # on the support: infinity, or 0 if X >= M suffices there
 
 
 class SparseTiles(NamedTuple):
@@ -109,6 +110,7 @@ class SparseTiles(NamedTuple):
     support: PackedEntries
     unknown: PackedEntries
     zero_weight: np.floating[Any]
+    largest_excess: np.floating[Any]  # on the support: infinity, or 0 if X >= M suffices there
 
 
 def excess(tile: np.ndarray, data: Any, i: int, j: int, side: int) -> tuple[float, ...]:
@@ -145,19 +147,24 @@ def sparse_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
     hidden_rows, hidden_cols, _ = entries_of_tile(data.unknown, i, j)
     zero = tile.dtype.type(0)
     stash = np.empty(values.size, tile.dtype)
-    fit = error = positive = negative = hidden = active = inner = 0.0
+    most = data.largest_excess
+    fit = error = positive = negative = free = active = inner = 0.0
     # Entries that are not zeros of M are set to zero before the ReLU loop and restored after it.
     for k in range(values.size):
-        x = tile[rows[k], cols[k]]
+        x, m = tile[rows[k], cols[k]], values[k]
         above = zero if x <= zero else x  # max(0, x), except that NaN stays NaN
-        stash[k] = x - values[k]
+        stash[k] = x - m
+        missing = m - above
+        if stash[k] > most:
+            free += np.float64(x) * np.float64(x) - np.float64(m) * np.float64(m)
+            stash[k] = missing = zero
         fit += np.float64(stash[k]) * np.float64(stash[k])
         inner -= np.float64(stash[k]) * np.float64(x)
-        error += np.float64(values[k] - above) * np.float64(values[k] - above)
+        error += np.float64(missing) * np.float64(missing)
         tile[rows[k], cols[k]] = zero
     for k in range(hidden_rows.size):
         x = tile[hidden_rows[k], hidden_cols[k]]
-        hidden += np.float64(x) * np.float64(x)
+        free += np.float64(x) * np.float64(x)
         tile[hidden_rows[k], hidden_cols[k]] = zero
     for row in range(tile.shape[0]):
         for col in range(tile.shape[1]):
@@ -170,15 +177,15 @@ def sparse_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
             tile[row, col] = data.zero_weight * above
     for k in range(values.size):
         tile[rows[k], cols[k]] = stash[k]
-    return fit, error, positive, negative, hidden, active, inner
+    return fit, error, positive, negative, free, active, inner
 
 
 @excess_of(DenseTiles)
 def dense_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
     """Overwrite a tile of X with its excess, for a dense M."""
     first_row, first_col = i * side, j * side
-    zero = tile.dtype.type(0)
-    fit = error = positive = negative = hidden = active = inner = 0.0
+    zero, most = tile.dtype.type(0), data.largest_excess
+    fit = error = positive = negative = free = active = inner = 0.0
     for row in range(tile.shape[0]):
         coded = data.coded[first_row + row, first_col : first_col + tile.shape[1]]
         for col in range(tile.shape[1]):
@@ -188,20 +195,22 @@ def dense_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
             on_support = m > zero
             at_zero = m == zero
             # Selections instead of branches: the loop then vectorises.
-            e = x - m if on_support else zero
-            d = m - above if on_support else zero
+            met = on_support and x - m > most
+            e = x - m if on_support and not met else zero
+            d = m - above if on_support and not met else zero
             p = above if at_zero else zero
             q = x - above if at_zero else zero
-            h = zero if m >= zero else x
+            h = x if met or not m >= zero else zero
+            k = m if met else zero
             fit += np.float64(e) * np.float64(e)
             error += np.float64(d) * np.float64(d)
             positive += np.float64(p) * np.float64(p)
             negative += np.float64(q) * np.float64(q)
-            hidden += np.float64(h) * np.float64(h)
+            free += np.float64(h) * np.float64(h) - np.float64(k) * np.float64(k)
             active += 1.0 if p > zero else 0.0
             inner -= np.float64(e) * np.float64(x)
             tile[row, col] = e + data.zero_weight * p
-    return fit, error, positive, negative, hidden, active, inner
+    return fit, error, positive, negative, free, active, inner
 
 
 def tile_side(n: int, rank: int) -> int:

@@ -74,6 +74,7 @@ def as_operator(
     *,
     alpha: float = 0.0,
     zero_weight: float = 1.0,
+    at_least: bool = False,
     diagonal: str = "fit",
     mask: Any | None = None,
     backend: str = "auto",
@@ -87,6 +88,7 @@ def as_operator(
     signature : array-like of shape (rank,)
         Signs of the columns of a factor.
     alpha, zero_weight : float
+    at_least : bool
         See :class:`~symrelu.operators.base.Operator`.
     diagonal : {"fit", "ignore"}
         Whether the diagonal of M is fitted or treated as unobserved.
@@ -102,7 +104,7 @@ def as_operator(
     backend = chosen_backend(backend, M)
     unknown = unknown_entries(M.shape[0], diagonal, mask)
     made: Operator = operator_class(backend).of(
-        M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight
+        M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight, at_least=at_least
     )
     return made
 

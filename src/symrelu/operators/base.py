@@ -26,7 +26,7 @@ class Evaluation:
         R(U) V, if V was given.
     latent_loss : float
         1/2 ||M - X||^2 over the support of M plus zero_weight / 2 ||max(0, X)||^2 over its zeros: what solvers
-        minimise.
+        minimise. With ``at_least``, support entries with X > M count in neither loss.
     loss : float
         1/2 ||M - max(0, X)||^2: the error of the model.
     latent_norm_squared : float
@@ -53,8 +53,9 @@ class Evaluation:
 class Operator(ABC):
     """A similarity matrix M with its unobserved entries, its weights and the signs of the columns.
 
-    With X = (U * signature) U^T, the residual R(U) is M - X on the support of M, -zero_weight max(0, X) on
-    its zeros and 0 where the entry is unobserved. The product R(U) V is the only operation on n x n entries.
+    With X = (U * signature) U^T, the residual R(U) is M - X on the support of M (with ``at_least``
+    max(0, M - X)), -zero_weight max(0, X) on its zeros and 0 where the entry is unobserved. The product R(U) V
+    is the only operation on n x n entries.
 
     Factors and all other arrays that are passed or returned are arrays of ``xp``; scalars are Python numbers.
     Only some representations implement ``n_positive``, ``imputed_matmul`` and ``solve_rows``: see
@@ -74,6 +75,8 @@ class Operator(ABC):
         Tikhonov weight: the objective is ``latent_loss + alpha / 2 ||U||^2``.
     zero_weight : float
         Weight in (0, 1] of the zeros of M.
+    at_least : bool
+        Whether X >= M suffices on the support of M, instead of X = M.
     signs : ndarray of shape (rank,)
         The signs, +1 or -1, of the columns of U, on the host.
     signature : array of shape (rank,)
@@ -95,18 +98,20 @@ class Operator(ABC):
         signature: Any,
         alpha: float = 0.0,
         zero_weight: float = 1.0,
+        at_least: bool = False,
     ) -> None:
         self.n = n
         self.dtype = np.dtype(dtype)
         self.norm = float(norm)
-        self._set_model(signature, alpha, zero_weight)
+        self._set_model(signature, alpha, zero_weight, at_least)
 
-    def _set_model(self, signature: Any, alpha: float, zero_weight: float) -> None:
+    def _set_model(self, signature: Any, alpha: float, zero_weight: float, at_least: bool) -> None:
         # Signs of the dtype of M: float64 signs would turn float32 factors into float64 ones.
         self.signs = np.array(signature, self.dtype)
         self.signature = self.asarray(self.signs)
         self.alpha = float(alpha)
         self.zero_weight = float(zero_weight)
+        self.at_least = bool(at_least)
         self.evaluations = 0
 
     @abstractmethod
@@ -193,13 +198,17 @@ class Operator(ABC):
 
     def with_signature(self, signature: Any) -> Operator:
         """Return an operator with other signs that shares the data, with its own count of evaluations."""
-        return self.with_model(signature, alpha=self.alpha, zero_weight=self.zero_weight)
+        return self.with_model(
+            signature, alpha=self.alpha, zero_weight=self.zero_weight, at_least=self.at_least
+        )
 
-    def with_model(self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0) -> Operator:
+    def with_model(
+        self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, at_least: bool = False
+    ) -> Operator:
         """Return an operator with another model that shares the data, with its own count of evaluations."""
         # A shallow copy shares the data, and everything that has been derived from it.
         other = copy.copy(self)
-        other._set_model(signature, alpha, zero_weight)
+        other._set_model(signature, alpha, zero_weight, at_least)
         return other
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile

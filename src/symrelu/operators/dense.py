@@ -29,7 +29,7 @@ class DenseOperator(TiledOperator):
     unknown : csr_array of bool, ndarray of bool, or None
         True where the entry is unobserved.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
+        signature, alpha, zero_weight and at_least of :class:`~symrelu.operators.base.Operator`, and tile.
     """
 
     holds_all_pairs = True
@@ -78,8 +78,7 @@ class DenseOperator(TiledOperator):
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
     def _tiles(self) -> DenseTiles:
-        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
-        return DenseTiles(self._coded, self.dtype.type(self.zero_weight))
+        return DenseTiles(self._coded, *self._settings_of_tiles())
 
 
 def _mark_unknown(M: np.ndarray, unknown: Any) -> np.ndarray:

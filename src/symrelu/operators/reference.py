@@ -21,7 +21,7 @@ class ReferenceOperator(HostOperator):
     observed : ndarray of bool of shape (n, n)
         False where the entry is unobserved.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+        signature, alpha, zero_weight and at_least of :class:`~symrelu.operators.base.Operator`.
     """
 
     holds_all_pairs = True
@@ -74,6 +74,10 @@ class ReferenceOperator(HostOperator):
         residual = xp.where(M > 0, M - X, xp.where(observed, -w * above, zero))
         latent = xp.where(M > 0, M, xp.where(observed, below + (1 - w) * above, X))
         error = xp.where(observed, M - above, zero)
+        if self.at_least:
+            met = (M > 0) & (X > M)
+            residual, error = xp.where(met, zero, residual), xp.where(met, zero, error)
+            latent = xp.where(met, X, latent)
         # Zero, or NaN if X is not finite at an unobserved entry: a diverged fit must not look like a good one.
         hidden = 0 * self._sum(xp.where(observed, zero, X))
         squares = xp.astype(residual, xp.float64) ** 2

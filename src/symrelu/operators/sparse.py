@@ -23,7 +23,7 @@ class SparseOperator(TiledOperator):
     unknown : csr_array of bool, or None
         True where the entry is unobserved.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`, and tile.
+        signature, alpha, zero_weight and at_least of :class:`~symrelu.operators.base.Operator`, and tile.
     """
 
     def __init__(self, M: Any, unknown: Any | None = None, **settings: Any) -> None:
@@ -50,8 +50,7 @@ class SparseOperator(TiledOperator):
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
     def _tiles(self) -> SparseTiles:
-        # The weight in the dtype of M: with a Python float, the kernel would compute in float64.
-        return SparseTiles(*self._packed(), self.dtype.type(self.zero_weight))
+        return SparseTiles(*self._packed(), *self._settings_of_tiles())
 
     def _packed(self) -> tuple[PackedEntries, PackedEntries]:
         """Return the positive and the unobserved entries, sorted by tile."""

@@ -34,6 +34,12 @@ class TiledOperator(SupportOperator):
         """Side length of the tiles. It depends on the rank, so on the model and not only on the data."""
         return tile_side(self.n, self.rank) if self.tile is None else self.tile
 
+    def _settings_of_tiles(self) -> tuple[Any, Any]:
+        """Return the weight of the zeros and the largest excess on the support, as the kernels expect them."""
+        # In the dtype of M: with a Python float, the kernels would compute in float64.
+        largest_excess = 0.0 if self.at_least else math.inf
+        return self.dtype.type(self.zero_weight), self.dtype.type(largest_excess)
+
     @abstractmethod
     def _tiles(self) -> Any:
         """Return M as the data of a pass: see :func:`symrelu.kernels.streaming.stream`."""
@@ -58,14 +64,14 @@ def evaluation_of(op: Operator, product: Any | None, sums: Sums) -> Evaluation:
     w = op.zero_weight
     latent_loss = (sums.fit + w * sums.positive) / 2
     loss = (sums.error + sums.positive) / 2
-    if not math.isfinite(sums.hidden):  # NaN in a row without observed entries must show
+    if not math.isfinite(sums.free):  # NaN in a row without observed entries must show
         latent_loss = loss = math.nan
     return Evaluation(
         product=product,
         latent_loss=latent_loss,
         loss=loss,
-        # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where unobserved.
-        latent_norm_squared=op.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.hidden,
+        # W is M on the support, min(0, X) + (1 - w) max(0, X) on the zeros, X where any X is right.
+        latent_norm_squared=op.norm**2 + sums.negative + (1 - w) ** 2 * sums.positive + sums.free,
         active_zeros=sums.active,
         alignment=sums.inner - w * sums.positive,
     )

@@ -49,7 +49,7 @@ class TorchOperator(Operator):
     device : str or torch.device, default="cpu"
         Device of the tensors.
     **settings
-        signature, alpha and zero_weight of :class:`~symrelu.operators.base.Operator`.
+        signature, alpha, zero_weight and at_least of :class:`~symrelu.operators.base.Operator`.
     """
 
     xp = array_api_compat.torch
@@ -106,7 +106,7 @@ class TorchOperator(Operator):
 
     @without_gradients
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
-        product, sums = stream(U, self.signed(U), V, self._rows, self.zero_weight)
+        product, sums = stream(U, self.signed(U), V, self._rows, self.zero_weight, self.at_least)
         return evaluation_of(self, product, sums)
 
 
@@ -277,12 +277,15 @@ class _DenseRows(_Rows):
         return indptr, torch.cat([block[:, 1].to(torch.int32) for block in places])
 
 
-def stream(A: Any, B: Any, V: Any | None, data: _Rows, zero_weight: float) -> tuple[Any | None, Sums]:
+def stream(
+    A: Any, B: Any, V: Any | None, data: _Rows, zero_weight: float, at_least: bool
+) -> tuple[Any | None, Sums]:
     """Return R V and the sums of squares, where R is the residual at X = A B^T, block by block."""
     product = None if V is None else torch.empty((A.shape[0], V.shape[1]), dtype=A.dtype, device=A.device)
     sums = []
     for first, last in data.blocks():
-        excess, block_sums = _excess(A[first:last] @ B.T, data.entries(first, last), zero_weight)
+        X = A[first:last] @ B.T
+        excess, block_sums = _excess(X, data.entries(first, last), zero_weight, at_least)
         sums.append(block_sums)
         if product is not None:
             product[first:last] = -(excess @ V)
@@ -290,13 +293,17 @@ def stream(A: Any, B: Any, V: Any | None, data: _Rows, zero_weight: float) -> tu
     return product, Sums(*torch.stack(sums).sum(dim=0).tolist())
 
 
-def _excess(X: Any, entries: Entries, zero_weight: float) -> tuple[Any, Any]:
+def _excess(X: Any, entries: Entries, zero_weight: float, at_least: bool) -> tuple[Any, Any]:
     """Return the excess of a block of X, which is overwritten, and its part of :class:`Sums`."""
     block = X.view(-1)
     x = block[entries.support]
     gap = x - entries.values
     error = x.clamp(min=0) - entries.values
-    hidden = block[entries.hidden]
+    free = _square_sum(block[entries.hidden])
+    if at_least:
+        met = gap > 0
+        free = free + _square_sum(x[met]) - _square_sum(entries.values[met])
+        gap, error = gap.masked_fill(met, 0.0), error.masked_fill(met, 0.0)
     # Entries that are not zeros of M are set to zero before the ReLU; the support is restored after it.
     block[entries.support] = 0.0
     block[entries.hidden] = 0.0
@@ -306,7 +313,7 @@ def _excess(X: Any, entries: Entries, zero_weight: float) -> tuple[Any, Any]:
         error=_square_sum(error),
         positive=_square_sum(above),
         negative=_square_sum(below),
-        hidden=_square_sum(hidden),
+        free=free,
         active=torch.count_nonzero(above > 0).double(),
         inner=-_inner(gap, x),
     )

@@ -25,6 +25,7 @@ from symrelu.problem.distances import advice_on_distances
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
     DIAGONALS,
+    SUPPORTS,
     as_array,
     check_choice,
     check_items,
@@ -309,7 +310,13 @@ class Problem:
         return self._from_checked(divided(self.scaled, d), self.mask, self.diagonal, self.labels)
 
     def operator(
-        self, signature: Any, *, alpha: float = 0.0, zero_weight: float = 1.0, backend: str = "auto"
+        self,
+        signature: Any,
+        *,
+        alpha: float = 0.0,
+        zero_weight: float = 1.0,
+        support: str = "equal",
+        backend: str = "auto",
     ) -> Operator:
         """Return ``scaled`` as an operator. It is packed once for each backend and shared between models.
 
@@ -321,6 +328,8 @@ class Problem:
             Tikhonov weight in the units of ``scaled``, see :meth:`scaled_alpha`.
         zero_weight : float, default=1.0
             Weight in (0, 1] of the zeros of M.
+        support : {"equal", "at_least"}, default="equal"
+            Whether X = M is required where M > 0, or X >= M suffices.
         backend : str, default="auto"
             Representation of M, a name in ``symrelu.operators.BACKENDS``; "auto" keeps a sparse M sparse and a
             dense M dense.
@@ -334,7 +343,10 @@ class Problem:
         if backend not in self._packed:
             self._packed[backend] = self._pack(backend)
         # Never the packed operator itself: each caller gets its own count of evaluations.
-        return self._packed[backend].with_model(signature, alpha=alpha, zero_weight=zero_weight)
+        at_least = check_choice("support", support, SUPPORTS) == "at_least"
+        return self._packed[backend].with_model(
+            signature, alpha=alpha, zero_weight=zero_weight, at_least=at_least
+        )
 
     def _pack(self, backend: str) -> Operator:
         # A dense M is in memory already; only a conversion can exhaust it.

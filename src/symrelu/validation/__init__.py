@@ -28,6 +28,7 @@ from symrelu.validation.formats import (
 )
 from symrelu.validation.matrices import (
     DIAGONALS,
+    SUPPORTS,
     check_hidden,
     check_mask,
     check_observed,
@@ -48,6 +49,7 @@ from symrelu.validation.scale import exponent_of, scale_exponent, scaled
 
 __all__ = [
     "DIAGONALS",
+    "SUPPORTS",
     "NothingObserved",
     "as_array",
     "as_rectangular_array",

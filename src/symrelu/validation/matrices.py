@@ -24,6 +24,7 @@ from symrelu.validation.formats import check_square, to_boolean, to_floats, with
 from symrelu.validation.parameters import check_choice
 
 DIAGONALS = ("fit", "ignore")  # whether the diagonal of M is fitted or treated as unobserved
+SUPPORTS = ("equal", "at_least")  # whether X = M is required where M > 0, or X >= M suffices
 
 # Asymmetry up to this fraction of the largest entry is taken as rounding errors of a kernel or a normalisation.
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
