@@ -1,0 +1,348 @@
+"""The smallest factor whose scores above a threshold are exactly the edges of a graph.
+
+A fit with a negative column gives the neighbours of a sparse graph back exactly, if it has enough columns. From
+there the rank is lowered (rank continuation): the weakest direction of X is dropped, and the rest is fitted
+again, starting from where it is. Only the side of the threshold matters, so X >= M suffices on the edges
+(``support="at_least"``). A fit from scratch uses X = M: it gets closer.
+
+An edge that stays on the wrong side is given more weight: its entry of M is doubled, which pulls its two nodes
+together with twice the force, and halved again when it is on the right side. Without that, the last wrong
+pairs stay for thousands of steps.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.fit.decompose import decompose
+from symrelu.fit.loop import FitProgress
+from symrelu.fit.narration import logger, narrated
+from symrelu.fit.separation import Separation, separation
+from symrelu.fitted.canonical_form import canonical_factor
+from symrelu.fitted.certificate import Certificate, certify
+from symrelu.fitted.history import Status
+from symrelu.kernels.neighbor_counts import edges_of
+from symrelu.kernels.threads import kept_threads, single_threaded_blas
+from symrelu.problem import Problem
+
+PHASE = 100  # steps between two counts of the wrong pairs
+
+_FIRST_PHASES = 3  # of a fit from scratch
+_HOPEFUL = 0.05  # a fit from scratch with more wrong pairs than this share of the edges needs more columns
+_STALLED = 0.7  # edges get more weight if a phase leaves more than this share of the wrong pairs
+_LARGEST_WEIGHT = 16.0
+
+_FEWEST_COLUMNS = 16  # of the first fit
+_GROWTH = 1.5  # of the number of columns, until a fit meets the goal
+
+_TOLERANCE = 1e-7  # relative error at which a fit has nothing left to do
+_SHORTEST_TIME = 1e-3  # of a fit, in seconds
+_SECONDS_BETWEEN_LINES = 1.0
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When vectors are good enough, and how long to search.
+
+    Parameters
+    ----------
+    rank : int or None
+        Number of columns, or None for the smallest number with which ``recall`` is met.
+    recall : float
+        Least share of the edges that are found, and of the pairs found that are edges.
+    dtype : numpy.dtype
+        In which the vectors are stored.
+    max_iter : int
+        Largest number of steps for one number of columns.
+    max_time : float or None
+        Seconds for the whole search.
+    """
+
+    rank: int | None = None
+    recall: float = 1.0
+    dtype: Any = np.dtype(np.float32)
+    max_iter: int = 2000
+    max_time: float | None = None
+
+    def is_met_by(self, certificate: Certificate) -> bool:
+        """Return whether vectors with this certificate are good enough."""
+        return min(certificate.recall, certificate.precision) >= self.recall
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What was reached with one number of columns.
+
+    Attributes
+    ----------
+    rank : int
+        Number of columns.
+    n_iter : int
+        Number of steps.
+    wrong_pairs : int
+        Number of pairs on the wrong side of the threshold at the end.
+    succeeded : bool
+        Whether the goal was met.
+    seconds : float
+        Time since the start of the search.
+    """
+
+    rank: int
+    n_iter: int
+    wrong_pairs: int
+    succeeded: bool
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The result of a search.
+
+    Attributes
+    ----------
+    vectors : ndarray of shape (n, rank)
+        In the dtype in which they are stored.
+    signature : ndarray of shape (rank,)
+    certificate : Certificate
+    attempts : tuple of Attempt
+        In the order in which they were made.
+    status : Status or None
+        Why the search ended early: Ctrl-C or the time limit.
+    """
+
+    vectors: np.ndarray
+    signature: np.ndarray
+    certificate: Certificate
+    attempts: tuple[Attempt, ...]
+    status: Status | None
+
+
+def search_neighbors(
+    graph: Any, goal: Goal, *, n_negative: int = 1, random_state: Any = None, verbose: int = 0
+) -> Found:
+    """Return the smallest vectors that meet a goal, or the best ones if none do.
+
+    Parameters
+    ----------
+    graph : csr_array of shape (n, n)
+        Symmetric, with ones at the edges and an empty diagonal, in float32 or float64: the dtype of the fits.
+    goal : Goal
+    n_negative : int, default=1
+        Number of columns with a minus sign.
+    random_state : None, int, Generator or RandomState
+        Seed of the fits from scratch.
+    verbose : int, default=0
+        1 logs the progress to the logger ``symrelu`` once per second.
+
+    Returns
+    -------
+    found : Found
+        Ctrl-C and the time limit return what has been found so far.
+    """
+    with single_threaded_blas(), kept_threads(), narrated(verbose):
+        search = _Search(graph, goal, n_negative, random_state, verbose)
+        search.run()
+    return search.found()
+
+
+class _Search:
+    """A running search. A factor is a U whose last columns are the negative ones."""
+
+    def __init__(self, graph: Any, goal: Goal, n_negative: int, random_state: Any, verbose: int) -> None:
+        self.graph = graph
+        self.goal = goal
+        self.n_negative = n_negative
+        self.random_state = random_state
+        self.verbose = verbose
+        self.problem = Problem.of(graph, diagonal="ignore")
+        self.edges = edges_of(graph)
+        self.best: tuple[np.ndarray, np.ndarray, Certificate] | None = None
+        self.attempts: list[Attempt] = []
+        self.status: Status | None = None
+        self.began = self.last_line = time.monotonic()
+
+    def found(self) -> Found:
+        """Return the best vectors, or raise KeyboardInterrupt if Ctrl-C came before there were any."""
+        if self.best is None:
+            raise KeyboardInterrupt
+        return Found(*self.best, tuple(self.attempts), self.status)
+
+    def run(self) -> None:
+        """Add columns until the goal is met, then drop columns."""
+        U = self._large_enough()
+        if self.goal.rank is None:
+            self._drop_while_met(U)
+        else:
+            self._drop_to(U, self.goal.rank)
+
+    def _large_enough(self) -> np.ndarray:
+        """Return a factor that meets the goal, with more columns than it needs, or the largest to be tried."""
+        n, wanted = self.problem.n, self.goal.rank
+        rank = min(n, max(_FEWEST_COLUMNS, self.n_negative + 1, wanted or 0))
+        most = n if wanted is None else min(n, math.ceil(_GROWTH * rank))
+        while True:
+            U, steps = self._fitted(rank)
+            if self.status is None and self._separation(U).wrong <= _HOPEFUL * self.graph.nnz / 2:
+                U = self._refitted(U, self.goal.max_iter, steps)
+            else:
+                self._conclude(U, steps)
+            if self.status is not None or self.attempts[-1].succeeded or rank == most:
+                return U
+            rank = min(most, math.ceil(_GROWTH * rank))
+
+    def _drop_while_met(self, U: np.ndarray) -> None:
+        """Drop columns as long as the goal is met."""
+        drop = 1
+        while self.status is None and self.attempts[-1].succeeded:
+            rank = max(U.shape[1] - drop, self.n_negative + 1)
+            if rank == U.shape[1]:
+                return
+            lower = self._refitted(_reduced(U, self._signs(U), rank), self.goal.max_iter)
+            if not self.attempts[-1].succeeded and drop > 1 and self.status is None:
+                drop = 1
+                rank = U.shape[1] - drop
+                lower = self._refitted(_reduced(U, self._signs(U), rank), self.goal.max_iter)
+            # Several columns at once, while one phase makes up for them.
+            U, drop = lower, 2 * drop if self.attempts[-1].n_iter <= PHASE else 1
+
+    def _drop_to(self, U: np.ndarray, rank: int) -> None:
+        """Drop columns one by one until ``rank`` are left."""
+        while self.status is None and U.shape[1] > rank:
+            U = _reduced(U, self._signs(U), U.shape[1] - 1)
+            U = self._refitted(U, self.goal.max_iter if U.shape[1] == rank else _FIRST_PHASES * PHASE)
+
+    def _fitted(self, rank: int) -> tuple[np.ndarray, int]:
+        """Return a factor fitted from scratch, and the number of steps."""
+        U: Any = "imputed"
+        steps, last = 0, math.inf
+        for _ in range(_FIRST_PHASES):
+            U, made = self._phase(self.problem, rank, U, "equal")
+            steps += made
+            wrong = self._separation(U).wrong
+            if self.status is not None or wrong == 0 or wrong > _STALLED * last:
+                break
+            last = wrong
+        return U, steps
+
+    def _refitted(self, U: np.ndarray, max_iter: int, steps: int = 0) -> np.ndarray:
+        """Return the factor after more steps, until it meets the goal or the steps are used up."""
+        weights = np.ones(self.graph.nnz, self.graph.dtype)
+        problem, last = self.problem, math.inf
+        while True:
+            U, made = self._phase(problem, U.shape[1], U, "at_least")
+            steps += made
+            found = self._separation(U)
+            enough = found.wrong <= (1 - self.goal.recall) * self.graph.nnz / 2
+            ended = self.status is not None or steps >= max_iter
+            if (enough or ended) and (self._conclude(U, steps, keep_trying=not ended) or ended):
+                return U
+            factor = 2.0 if found.wrong > _STALLED * last else 1.0
+            weights = np.where(found.low, factor * weights, weights)
+            weights = np.clip(weights, 1.0, _LARGEST_WEIGHT).astype(self.graph.dtype)
+            problem, last = self._weighted(weights), found.wrong
+
+    def _phase(self, problem: Problem, rank: int, init: Any, support: str) -> tuple[np.ndarray, int]:
+        """Return the factor after a few steps, and how many were made."""
+        limit = None if self.goal.max_time is None else self.goal.max_time - self._seconds
+        if limit is not None and limit <= 0 and not isinstance(init, str):
+            self.status = Status.MAX_TIME
+            return init, 0
+        solution = decompose(
+            problem,
+            rank,
+            n_negative=min(self.n_negative, rank - 1),
+            support=support,
+            init=init,
+            random_state=self.random_state,
+            # An exact fit is not the aim: the count of wrong pairs decides when to stop.
+            tol=_TOLERANCE,
+            gtol=0.0,
+            ftol=0.0,
+            max_iter=PHASE,
+            max_time=None if limit is None else max(limit, _SHORTEST_TIME),
+            callback=self._narrate if self.verbose else None,
+        )
+        if solution.status in (Status.INTERRUPTED, Status.MAX_TIME):
+            self.status = solution.status
+        return solution.U, solution.n_iter
+
+    def _conclude(self, U: np.ndarray, steps: int, *, keep_trying: bool = False) -> bool:
+        """Certify the factor as it would be stored, and record the attempt unless it is to go on."""
+        signature = self._signs(U)
+        vectors = canonical_factor(U, signature).astype(self.goal.dtype)
+        threshold = separation(vectors.astype(U.dtype), signature, self.edges).threshold
+        # A number that float32 can hold: an index compares with that.
+        certificate = certify(vectors, signature, self.graph, float(np.float32(threshold)))
+        succeeded = self.goal.is_met_by(certificate)
+        if keep_trying and not succeeded:
+            return False
+        self.attempts.append(
+            Attempt(U.shape[1], steps, certificate.wrong_pairs, succeeded, round(self._seconds, 3))
+        )
+        if self._is_best(vectors, certificate):
+            self.best = vectors, signature.astype(vectors.dtype), certificate
+        if self.verbose:
+            logger.info(
+                "%d columns: %d wrong pairs after %d steps, %.1f s", U.shape[1], certificate.wrong_pairs, steps,
+                self._seconds,
+            )
+        return succeeded
+
+    def _is_best(self, vectors: np.ndarray, certificate: Certificate) -> bool:
+        """Return whether vectors are better than the best so far: they meet the goal, with fewer columns."""
+        if self.best is None:
+            return True
+        best_vectors, _, best = self.best
+        ranks = vectors.shape[1], best_vectors.shape[1]
+        if self.goal.rank is not None and self.goal.rank in ranks:
+            return ranks[0] == self.goal.rank
+        met, best_met = self.goal.is_met_by(certificate), self.goal.is_met_by(best)
+        if met or best_met:
+            return met and (not best_met or ranks[0] < ranks[1])
+        return certificate.wrong_pairs < best.wrong_pairs
+
+    def _separation(self, U: np.ndarray) -> Separation:
+        return separation(U, self._signs(U), self.edges)
+
+    def _signs(self, U: np.ndarray) -> np.ndarray:
+        rank = U.shape[1]
+        return np.where(np.arange(rank) < rank - min(self.n_negative, rank - 1), 1.0, -1.0).astype(U.dtype)
+
+    def _weighted(self, weights: np.ndarray) -> Problem:
+        graph = self.graph
+        M = sparse.csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+        return Problem.of(M, diagonal="ignore")
+
+    @property
+    def _seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def _narrate(self, progress: FitProgress) -> None:
+        """Log the progress, if a line is due."""
+        now = time.monotonic()
+        if now - self.last_line < _SECONDS_BETWEEN_LINES:
+            return
+        self.last_line = now
+        met = [attempt.rank for attempt in self.attempts if attempt.succeeded]
+        logger.info(
+            "%d columns: step %d of this phase, relative error %.4g; %s; %.0f s",
+            progress.U.shape[1],
+            progress.record.iteration,
+            progress.record.relative_error,
+            f"smallest so far {min(met)}" if met else "none found yet",
+            self._seconds,
+        )
+
+
+def _reduced(U: np.ndarray, signature: np.ndarray, rank: int) -> np.ndarray:
+    """Return the factor without its weakest positive directions."""
+    positive = int(np.sum(signature > 0))
+    dropped = np.arange(positive - (U.shape[1] - rank), positive)
+    # The canonical form has the positive columns first, in descending order of size.
+    return np.ascontiguousarray(np.delete(canonical_factor(U, signature), dropped, axis=1))
