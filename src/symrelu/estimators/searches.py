@@ -52,7 +52,7 @@ def warn_not_converged(estimator: Any, solution: Solution, *, stacklevel: int) -
     """
     text = (
         f"{estimator!r} stopped before convergence: {solution.status.value}. "
-        f"{solution.status.advice}{_unbounded_hint(estimator, solution)} "
+        f"{solution.status.advice.replace('alpha', _penalty(estimator))}{_unbounded_hint(estimator, solution)} "
         "relative_error_ and history_ show how far it got."
     )
     warn_once_in_a_search(
@@ -133,11 +133,15 @@ def warn_of_new_defaults(estimator: Any, solution: Solution, *, stacklevel: int)
 def _unbounded_hint(estimator: Any, solution: Solution) -> str:
     if solution.alpha > 0 or (solution.diagonal == "fit" and (solution.signature > 0).all()):
         return ""
-    penalty = "shrinkage" if "shrinkage" in estimator.get_params(deep=False) else "alpha"
     return (
         " With negative columns or an ignored diagonal the loss may have no minimum, so that no fit converges; "
-        f"a small {penalty} > 0 ensures that it has one."
+        f"a small {_penalty(estimator)} > 0 ensures that it has one."
     )
+
+
+def _penalty(estimator: Any) -> str:
+    """Return the name of the parameter that sets the Tikhonov penalty of an estimator."""
+    return "shrinkage" if "shrinkage" in estimator.get_params(deep=False) else "alpha"
 
 
 def _filters_want_each(text: str, category: type[Warning]) -> bool:
