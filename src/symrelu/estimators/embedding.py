@@ -237,9 +237,12 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         embedding : ndarray of shape (n_new, n_components)
         """
         M_new, unknown, same = self._new_rows(X, mask)
-        embedding = self._model.transform_checked(M_new, unknown)
-        # The exact rows; those computed above agree with them only up to the convergence error of the fit.
-        embedding[same >= 0] = self.embedding_[same[same >= 0]]
+        # The exact rows: solutions for fitted items would agree only up to the convergence error of the fit.
+        embedding = self.embedding_[same]
+        new = np.flatnonzero(same < 0)
+        if len(new):
+            unknown = None if unknown is None else unknown[new]
+            embedding[new] = self._model.transform_checked(M_new[new], unknown)
         return embedding
 
     def score(self, X: Any, y: Any = None, *, mask: Any | None = None) -> float:
