@@ -348,10 +348,11 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _without_own_entries(self, M_new: Any, unknown: Any, own: np.ndarray) -> tuple[Any, Any]:
         """Return new rows and their mask without the similarities of fitted items to themselves."""
         known = np.flatnonzero(own >= 0)
-        places = csr_array((np.ones(len(known), bool), (known, own[known])), shape=M_new.shape)
-        if unknown is not None:  # the sum of boolean sparse arrays is their union
-            places = csr_array(csr_array(unknown) + places, dtype=bool)
-        return check_rows(M_new, len(self.embedding_), places, name="X")
+        if len(known):
+            places = csr_array((np.ones(len(known), bool), (known, own[known])), shape=M_new.shape)
+            # The sum of boolean sparse arrays is their union.
+            unknown = places if unknown is None else csr_array(csr_array(unknown) + places, dtype=bool)
+        return check_rows(M_new, len(self.embedding_), unknown, name="X")
 
     def _mask_in_order(self, mask: Any, X: Any) -> Any:
         """Return a mask DataFrame as an array, with its columns in the order of the fitted items."""
