@@ -57,7 +57,7 @@ def jobs() -> Jobs:
         "decompose, AAPB": lambda: decompose(M, 5, solver=AAPB(), **fixed),
         "decompose, to the end": lambda: decompose(M, 5, random_state=0),
         "one step": lambda: decompose(M, 5, **{**fixed, "max_iter": 1}),
-        "SymReLU": lambda: SymReLU(5, **{**fixed, "gtol": 1.0}).fit(M),
+        "SymReLU": lambda: SymReLU(5, n_negative=0, diagonal="fit", **{**fixed, "gtol": 1.0}).fit(M),
         "LinkPredictor": lambda: LinkPredictor(5, random_state=0).fit(sparse_M),
         "select_rank": lambda: select_rank(M, [3, 5], n_repeats=2, max_iter=10, random_state=0),
     }

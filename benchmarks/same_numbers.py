@@ -131,15 +131,17 @@ def cases_of_estimators() -> Cases:
     from symrelu import LinkPredictor, SymReLU, SymReLUClustering, select_rank
 
     digits, gram, hidden, start = data().digits, data().gram, data().hidden, data().start
+    paper = {"n_negative": 0, "diagonal": "fit"}  # the defaults of 0.1.0, with which this is compared
     return {
         "SymReLU": lambda: of_estimator(
-            SymReLU(6, random_state=0, max_iter=60, gtol=1e-4).fit(digits), digits[:40]
+            SymReLU(6, **paper, random_state=0, max_iter=60, gtol=1e-4).fit(digits), digits[:40]
         ),
         "SymReLU, three starts": lambda: of_estimator(
-            SymReLU(4, n_init=3, random_state=0, gtol=1e-3, ftol=1e-3).fit(gram), gram[:20]
+            SymReLU(4, **paper, n_init=3, random_state=0, gtol=1e-3, ftol=1e-3).fit(gram), gram[:20]
         ),
         "SymReLU on samples": lambda: of_estimator(
-            SymReLU(4, affinity="self_tuning", random_state=0, gtol=1e-3, ftol=1e-3).fit(start), start[:20]
+            SymReLU(4, **paper, affinity="self_tuning", random_state=0, gtol=1e-3, ftol=1e-3).fit(start),
+            start[:20],
         ),
         "clustering": lambda: {"labels": SymReLUClustering(5, random_state=0).fit(digits).labels_},
         "links": lambda: of_links(LinkPredictor(8, random_state=0).fit(digits > 0)),

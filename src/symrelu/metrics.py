@@ -39,7 +39,8 @@ def relative_error(
     U : array-like of shape (n, rank)
     signature : array-like of shape (rank,), optional
         Signs of the columns; +1 by default.
-    diagonal : {"fit", "ignore"}, default="fit"
+    diagonal : {"fit", "ignore", "auto"}, default="fit"
+        As for :func:`symrelu.decompose`.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry is unobserved.
 

@@ -48,6 +48,16 @@ def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkey
     assert "1 negative column" in out
 
 
+@pytest.mark.parametrize(("loops", "expected"), [(0.0, "ignore"), (1.0, "fit")])
+def test_the_diagonal_may_be_left_to_the_data(loops, expected, tmp_path, monkeypatch, capsys):
+    ring = np.roll(np.eye(30), 1, axis=0) + np.roll(np.eye(30), -1, axis=0) + loops * np.eye(30)
+    np.save(tmp_path / "m.npy", ring)
+    options = ["-r", 2, "--diagonal", "auto", "--max-iter", 5, "--held-out", 0.1, "--seed", 0]
+    code, _, _ = symrelu(monkeypatch, capsys, "fit", tmp_path / "m.npy", "-o", tmp_path / "o.npz", *options)
+    assert code == 0
+    assert Solution.load(tmp_path / "o.npz").diagonal == expected
+
+
 def test_a_second_fit_is_judged_by_hidden_pairs(tmp_path, matrix_file, monkeypatch, capsys):
     mask_file, output = tmp_path / "mask.npz", tmp_path / "o.npz"
     unknown = metrics.random_mask(60, 0.1, random_state=5)

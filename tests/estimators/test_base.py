@@ -98,7 +98,7 @@ def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
         held.obs_names = names
     else:
         held = library.tensor(M).to_sparse()
-    settings = {"random_state": 0, "alpha": 0.5}
+    settings = {"random_state": 0, "shrinkage" if model is SymReLU else "alpha": 0.1}
     fitted = model(3, **settings).fit(held)
     assert_array_equal(fitted.embedding_, model(3, **settings).fit(sparse.csr_array(M)).embedding_)
     assert list(getattr(fitted, "node_names_", [])) == (names if kind == "anndata" else [])
@@ -108,8 +108,8 @@ def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
 
 UNKNOWN = {
     "a mask": (lambda: SymReLU(3, random_state=0), "mask"),
-    "the diagonal": (lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0), "diagonal"),
-    "a mask, rank chosen": (lambda: SymReLU("auto", alpha=0.1, max_iter=20, random_state=0), "mask"),
+    "the diagonal": (lambda: SymReLU(3, diagonal="ignore", shrinkage=0.01, random_state=0), "diagonal"),
+    "a mask, rank chosen": (lambda: SymReLU("auto", shrinkage=0.01, max_iter=20, random_state=0), "mask"),
     "clustering, a mask": (lambda: SymReLUClustering(3, random_state=0), "mask"),
     "clustering, the diagonal": (lambda: SymReLUClustering(3, random_state=0), "diagonal"),
     "links, a mask": (lambda: LinkPredictor(3, n_init=2, random_state=0), "mask"),
@@ -225,8 +225,8 @@ def test_malformed_samples(name):
 def test_duplicates_of_booleans_are_one_entry_for_estimators_too():
     rows, cols = np.array([0, 1, 1, 2, 0, 1]), np.array([1, 0, 2, 1, 1, 0])
     B = sparse.coo_array((np.ones(6, bool), (rows, cols)), shape=(3, 3))
-    fitted = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B)
-    plain = SymReLU(1, diagonal="ignore", alpha=0.1, random_state=0).fit(B.toarray())
+    fitted = SymReLU(1, shrinkage=0.1, random_state=0).fit(B)
+    plain = SymReLU(1, shrinkage=0.1, random_state=0).fit(B.toarray())
     assert_allclose(fitted.embedding_, plain.embedding_, rtol=1e-12)
 
 
@@ -238,8 +238,8 @@ def test_what_is_no_matrix_is_refused_with_a_sentence(X):
 
 
 def test_a_warm_start_needs_something_to_begin_with(M):
-    model = SymReLU(3, alpha=1e3, warm_start=True, random_state=0)
+    model = SymReLU(3, shrinkage=2.0, warm_start=True, random_state=0)
     with pytest.warns(ConvergenceWarning, match="the factor became zero"):
         model.fit(M)
     with pytest.raises(ValueError, match="warm_start=True cannot continue from a factor that became zero"):
-        model.set_params(alpha=0).fit(M)
+        model.set_params(shrinkage=0).fit(M)

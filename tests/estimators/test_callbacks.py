@@ -34,6 +34,7 @@ class Recorder:
         if context.task_name == "step":
             self.scores.append(fitted_estimator.score(X))
             assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration
+            assert fitted_estimator.diagonal_ in ("fit", "ignore")
             return estimator.latest_record_.iteration == self.stop_at
         return False
 
@@ -74,6 +75,13 @@ def test_restarts_with_callbacks(M):
     with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):
         SymReLU(2, n_init=2, random_state=0).set_callbacks(stopping).fit(M)
     assert len(stopping.scores) == 1
+
+
+def test_callbacks_of_a_graph_get_fitted_rows():
+    graph = np.roll(np.eye(12), 1, axis=0) + np.roll(np.eye(12), -1, axis=0)
+    recorder = Recorder()
+    SymReLU(3, shrinkage=0.1, random_state=0).set_callbacks(recorder).fit(graph)
+    assert recorder.scores[-1] > recorder.scores[0]
 
 
 def test_callbacks_get_the_samples_and_a_whole_estimator():

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from functools import cache
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "n_negative": 1,
         "diagonal": "ignore",
         "solver": AAPB(step_size=2),
-        "alpha": 0.5,
+        "shrinkage": 0.25,
         "zero_weight": 0.5,
         "init": "spectral",
         "tol": 1e-3,
@@ -73,18 +74,22 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
     with pytest.warns(ConvergenceWarning):
         SymReLU(**values).fit(M, mask=mask)
     values["rank"] = values.pop("n_components")
+    unmasked = np.where(mask, 0, M)
+    alpha = 2 * values.pop("shrinkage") * np.linalg.eigvalsh(unmasked)[-1]
+    assert received.pop("alpha") == pytest.approx(alpha, rel=1e-9)
     assert received.pop("mask") is mask
     assert received == {**values, "callback": None}
     shared = set(inspect.signature(decompose).parameters) - {"M", "rank", "mask", "callback"}
-    own = {"n_components", "affinity", "n_init", "n_jobs", "warm_start"}
+    own = {"n_components", "affinity", "shrinkage", "n_init", "n_jobs", "warm_start"}
     assert shared == set(SymReLU().get_params()) - own
 
 
 def test_defaults_are_those_of_decompose():
     function = inspect.signature(decompose).parameters
+    own = {"tol": 1e-6, "n_negative": "auto", "diagonal": "auto", "alpha": None}
     for name, value in SymReLU().get_params().items():
-        if name in function and name != "tol":  # transform needs a closer fit
-            assert value == function[name].default, name
+        if name in function:
+            assert value == own.get(name, function[name].default), name
 
 
 def test_attributes_are_the_solution(M):
@@ -145,11 +150,12 @@ def test_clone_and_pickle(M):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_self_tuning_affinity_in_a_pipeline():
     X = np.random.default_rng(0).standard_normal((50, 4))
-    model = SymReLU(5, affinity="self_tuning", diagonal="ignore", random_state=0, max_iter=20)
+    model = SymReLU(5, affinity="self_tuning", random_state=0, max_iter=20)
     embedding = make_pipeline(StandardScaler(), model).fit_transform(X)
     graph = self_tuning_graph(StandardScaler().fit_transform(X))
     assert_allclose(abs(model.affinity_matrix_ - graph).max(), 0)
-    assert_array_equal(embedding, decompose(graph, 5, diagonal="ignore", random_state=0, max_iter=20).U)
+    settings = {"n_negative": "auto", "diagonal": "ignore", "random_state": 0, "max_iter": 20}
+    assert_array_equal(embedding, decompose(graph, 5, **settings).U)
 
 
 def test_parameters_are_not_changed_by_fit(M):
@@ -213,10 +219,11 @@ def test_transform_keeps_the_names_of_new_items(M):
         estimator.transform(frame.iloc[30:, :30].rename(columns={"gene0": "other"}))
 
 
-@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+@pytest.mark.parametrize("diagonal", ["fit", "ignore", "auto"])
 def test_transform_of_samples(diagonal):
     X = np.random.default_rng(0).standard_normal((80, 3))
-    model = SymReLU(4, affinity="self_tuning", diagonal=diagonal, alpha=0.02, random_state=0).fit(X[:70])
+    model = SymReLU(4, affinity="self_tuning", diagonal=diagonal, shrinkage=0.01, random_state=0).fit(X[:70])
+    assert model.diagonal_ == diagonal.replace("auto", "ignore")
     assert_array_equal(model.transform(X[60:70]), model.embedding_[60:70])
     rows, _ = model._graph.rows(X[70:])
     assert_array_equal(model.transform(X[70:]), model.solution_.transform(rows))
@@ -239,7 +246,8 @@ def test_grid_search_hides_items():
 
 def test_pipeline_with_new_samples():
     X = np.random.default_rng(0).standard_normal((60, 3))
-    pipeline = make_pipeline(StandardScaler(), SymReLU(3, affinity="self_tuning", random_state=0), KMeans(3))
+    model = SymReLU(3, affinity="self_tuning", shrinkage=0.05, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), model, KMeans(3))
     pipeline.fit(X[:50])
     assert pipeline.predict(X[50:]).shape == (10,)
 
@@ -278,7 +286,7 @@ def test_graphs_with_names():
     networkx = pytest.importorskip("networkx")
     graph = networkx.karate_club_graph()
     named = networkx.relabel_nodes(graph, {k: f"member {k}" for k in graph})
-    model = SymReLU(4, diagonal="ignore", n_negative=1, random_state=0, alpha=0.5, gtol=1e-2)
+    model = SymReLU(4, random_state=0, shrinkage=0.05, gtol=1e-2)
     expected = clone(model).fit(networkx.to_scipy_sparse_array(graph, dtype=float))
     assert not hasattr(expected, "node_names_")
     fitted = clone(model).fit(named)
@@ -341,7 +349,7 @@ def test_the_data_choose_the_number_of_columns():
     M, _ = make_relu_gram(80, 3, random_state=0)
     model = SymReLU("auto", random_state=0, max_iter=60, tol=1e-4).fit(M)
     assert model.embedding_.shape == (80, 3)
-    settings = {"random_state": 0, "max_iter": 60}
+    settings = {"n_negative": "auto", "random_state": 0, "max_iter": 60}
     expected = select_rank(M, **settings, tol=1e-4)
     assert model.selection_.table == expected.table
     assert_array_equal(model.embedding_, decompose(M, 3, **settings).U)
@@ -415,3 +423,200 @@ def test_a_mask_of_samples_is_aligned_by_their_names():
     model = SymReLU(3, affinity="self_tuning", random_state=0, ftol=1e-3)
     expected = model.fit(X, mask=mask).embedding_
     assert_array_equal(model.fit(X, mask=mask.iloc[order, order]).embedding_, expected)
+
+
+# The diagonal of a graph, which is not fitted
+
+
+def weighted_graph(n=40, seed=0):
+    """Return a graph with random weights, so that no two rows are equal, and without isolated nodes."""
+    rng = np.random.default_rng(seed)
+    W = np.triu((rng.random((n, n)) < 0.3) * (0.2 + rng.random((n, n))), 1)
+    W[np.arange(n - 1), np.arange(1, n)] = 1.0
+    return W + W.T
+
+
+PENALISED = {"n_components": 4, "shrinkage": 0.2, "gtol": 1e-8, "ftol": 0, "max_iter": 4000, "random_state": 0}
+ROWS = {
+    "dense": np.asarray,
+    "columns first": np.asfortranarray,
+    "sparse": sparse.csr_array,
+    "coo": sparse.coo_array,
+}
+
+
+def given_mask(n=40):
+    mask = np.random.default_rng(5).random((n, n)) < 0.1
+    return mask | mask.T
+
+
+@cache
+def fitted_to(form, with_mask):
+    return SymReLU(**PENALISED).fit(ROWS[form](weighted_graph()), mask=given_mask() if with_mask else None)
+
+
+@pytest.mark.parametrize("asked", ROWS)
+@pytest.mark.parametrize("fitted", ROWS)
+@pytest.mark.parametrize("with_mask", [False, True])
+@pytest.mark.parametrize("rows", [slice(None), slice(10), [7, 3, 3]])
+def test_fitted_rows_get_their_own_embedding(fitted, asked, with_mask, rows):
+    M, mask = weighted_graph(), given_mask() if with_mask else None
+    model = fitted_to(fitted, with_mask)
+    assert model.diagonal_ == model.solution_.diagonal == "ignore"
+    some = ROWS[asked](M[rows]), None if mask is None else mask[rows]
+    assert_array_equal(model.transform(*some), model.embedding_[rows])
+    # Solved for, with their own entries left out, they are the same up to the convergence of the fit.
+    M_new, unknown, same = model._new_rows(*some)
+    assert_array_equal(same, np.arange(40)[rows])
+    solved = model.solution_.model.transform_checked(M_new, unknown)
+    assert_allclose(solved, model.embedding_[rows], atol=1e-6)
+    own = np.eye(40, dtype=bool)[rows]
+    hidden = own if mask is None else own | mask[rows]
+    assert_allclose(model.score(some[0], mask=some[1]), model.solution_.model.score(M[rows], hidden), rtol=1e-9)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.transform(*some), model.embedding_[rows])
+
+
+def test_a_fitted_row_with_other_unobserved_entries_is_solved_for():
+    M, mask = weighted_graph(), given_mask()
+    model = SymReLU(**PENALISED).fit(M)
+    zeros = mask & (M == 0)  # the nonzeros stay, so the row is recognised
+    expected = model.solution_.transform(M, zeros | np.eye(40, dtype=bool))
+    assert_allclose(model.transform(M, zeros), expected, rtol=0, atol=1e-12)
+    own = np.eye(40, dtype=bool)
+    assert_allclose(model.transform(M, own), model.embedding_, atol=1e-6)
+
+
+def test_rows_are_recognised_in_float32_and_with_rounding_errors():
+    M = weighted_graph().astype(np.float32)
+    model = SymReLU(**PENALISED).fit(M.astype(np.float64))
+    assert_array_equal(model.transform(M), model.embedding_)
+    lopsided = M.astype(np.float64)
+    lopsided[np.triu_indices(40, 1)] *= 1 + 1e-14  # averaged by the fit
+    model = SymReLU(**PENALISED).fit(lopsided)
+    assert_array_equal(model.transform(lopsided), model.embedding_)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, np.nan, -1.0])
+def test_the_diagonal_of_fitted_rows_may_be_anything_that_was_fitted(value):
+    M = weighted_graph()
+    model = SymReLU(**PENALISED, diagonal="ignore").fit(M + np.diag(np.full(40, value)))
+    expected = SymReLU(**PENALISED).fit(M)
+    assert_array_equal(model.embedding_, expected.embedding_)
+    if value >= 0:
+        assert_array_equal(model.transform(M + np.diag(np.full(40, value))), model.embedding_)
+    else:
+        with pytest.raises(ValueError, match="X must "):
+            model.transform(M + np.diag(np.full(40, value)))
+
+
+def test_new_and_changed_rows_are_not_recognised():
+    M = weighted_graph(41)
+    model = SymReLU(**PENALISED).fit(M[:40, :40])
+    expected = model.solution_.transform(M[40:, :40])
+    assert_array_equal(model.transform(M[40:, :40]), expected)
+    changed = M[:40, :40] * (1 + 1e-12)
+    assert_array_equal(model.transform(changed), model.solution_.transform(changed))
+
+
+def test_of_equal_rows_the_first_is_meant():
+    star = np.zeros((6, 6))
+    star[0, 1:] = star[1:, 0] = 1.0
+    model = SymReLU(2, shrinkage=0.1, random_state=0).fit(star)
+    assert model._new_rows(star, None)[2].tolist() == [0, 1, 1, 1, 1, 1]
+    assert_array_equal(model.transform(star), model.embedding_[[0, 1, 1, 1, 1, 1]])
+
+
+def test_rows_are_kept_only_if_the_diagonal_is_not_fitted(M):
+    model = SymReLU(3, random_state=0).fit(M)
+    assert model.diagonal_ == "fit"
+    assert not hasattr(model, "_row_index")
+    assert hasattr(model.set_params(diagonal="ignore", shrinkage=0.1).fit(M), "_row_index")
+    assert not hasattr(model.set_params(diagonal="fit").fit(M), "_row_index")
+    with pytest.raises(AttributeError):
+        _ = SymReLU().diagonal_
+
+
+# Units, and the penalty without units
+
+
+UNITS = {
+    "the defaults": {"shrinkage": 0.05},
+    "the paper's model": {"n_negative": 0, "diagonal": "fit", "shrinkage": 0.05},
+    "no penalty": {"n_negative": 0, "diagonal": "fit"},
+    "weighted zeros": {"zero_weight": 0.3, "shrinkage": 0.05},
+    "a strong penalty": {"shrinkage": 0.5},
+    "a random start": {"init": "random", "shrinkage": 0.05},
+    "rank chosen": {"n_components": "auto", "shrinkage": 0.05, "max_iter": 30, "ftol": 1e-3},
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("case", UNITS)
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_of_the_matrix_are_units_of_the_embedding(case, scale):
+    M = weighted_graph(24)
+    settings = {"n_components": 3, "random_state": 0, "max_iter": 60, **UNITS[case]}
+    one, other = SymReLU(**settings).fit(M), SymReLU(**settings).fit(scale * M)
+    assert other.embedding_.shape == one.embedding_.shape
+    assert (other.n_iter_, other.stop_reason_, other.diagonal_) == (
+        one.n_iter_,
+        one.stop_reason_,
+        one.diagonal_,
+    )
+    assert_array_equal(other.signature_, one.signature_)
+    size = np.abs(one.embedding_).max()
+    assert_allclose(other.embedding_ / np.sqrt(scale), one.embedding_, rtol=0, atol=1e-6 * size)
+    assert_allclose(other.solution_.alpha, scale * one.solution_.alpha, rtol=1e-9)
+    assert_allclose(other.relative_error_, one.relative_error_, rtol=1e-6)
+    assert_allclose(other.score(scale * M), one.score(M), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.1, 0.7, 1.05])
+@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+def test_shrinkage_lowers_the_eigenvalues(shrinkage, diagonal):
+    """Without zeros in M, and with the diagonal fitted, by exactly that share of the largest one."""
+    G = 0.5 + np.random.default_rng(0).random((12, 3))
+    M = G @ G.T
+    model = SymReLU(3, n_negative=0, diagonal=diagonal, shrinkage=shrinkage, gtol=1e-9, tol=0, random_state=0)
+    if shrinkage > 1:
+        with pytest.warns(ConvergenceWarning, match="the factor became zero.* Lower shrinkage, which"):
+            model.fit(M)
+        assert np.linalg.norm(model.embedding_) < 1e-3 * np.linalg.norm(G)
+        return
+    model.fit(M)
+    observed = M if diagonal == "fit" else M - np.diag(np.diag(M))
+    exact = np.linalg.eigvalsh(observed)[::-1]
+    assert_allclose(model.solution_.alpha, 2 * shrinkage * exact[0], rtol=1e-9)
+    if diagonal == "fit":
+        values = np.linalg.eigvalsh(model.embedding_ @ model.embedding_.T)[::-1][:3]
+        assert_allclose(values, np.maximum(exact[:3] - shrinkage * exact[0], 0), atol=1e-4 * exact[0])
+
+
+@pytest.mark.parametrize(
+    ("shrinkage", "error"), [(-0.1, ValueError), (np.nan, ValueError), ("auto", TypeError), (True, TypeError)]
+)
+def test_bad_shrinkage(M, shrinkage, error):
+    with pytest.raises(error, match="shrinkage must be a finite number >= 0"):
+        SymReLU(3, shrinkage=shrinkage).fit(M)
+
+
+def test_shrinkage_reaches_the_selection_of_the_rank():
+    M = weighted_graph(30)
+    model = SymReLU("auto", shrinkage=0.2, max_iter=60, ftol=1e-2, random_state=0).fit(M)
+    alpha = {row["alpha"] for row in model.selection_.table}
+    assert alpha == {model.solution_.alpha} == {model.selection_.chosen["alpha"]}
+    assert model.selection_.chosen["diagonal"] == "ignore"
+
+
+def test_one_column_is_positive():
+    model = SymReLU(1, shrinkage=0.1, random_state=0).fit(weighted_graph())
+    assert model.signature_.tolist() == [1.0]
+
+
+def test_a_warm_start_keeps_the_signs():
+    model = SymReLU(4, shrinkage=0.1, warm_start=True, gtol=1e-2, random_state=0)
+    signs = model.fit(weighted_graph()).signature_
+    assert signs.min() < 0
+    # Without zeros, "auto" alone would choose no negative column.
+    assert_array_equal(model.fit(np.ones((40, 40))).signature_, signs)

@@ -5,7 +5,7 @@ import warnings
 import joblib
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +16,7 @@ from symrelu import LinkPredictor, SymReLU, SymReLUClustering
 from symrelu.datasets import make_relu_gram
 from symrelu.estimators import searches
 from symrelu.graphs import self_tuning_graph
+from symrelu.kernels import one_time_warnings
 
 
 @pytest.fixture
@@ -51,8 +52,8 @@ def test_a_warning_that_is_raised_loses_nothing(name, M, tmp_path):
         assert_array_equal(model.top_links(5)[0], other.top_links(5)[0])
 
 
-def grid_search(model, M, **settings):
-    grid = {"n_components": [1, 2, 3, 4, 5], "alpha": [0.0, 0.1]}
+def grid_search(model, M, shrinkages=(0.0, 0.05), **settings):
+    grid = {"n_components": [1, 2, 3, 4, 5], "shrinkage": list(shrinkages)}
     return GridSearchCV(model, grid, cv=KFold(5, shuffle=True, random_state=0), **settings).fit(M)
 
 
@@ -64,10 +65,16 @@ def shown(call, action="default"):
     return [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
 
 
-def test_a_search_of_ordinary_fits_converges():
-    """Issue 11.17: the defaults end all 51 fits by a stopping test."""
+@pytest.mark.parametrize(
+    ("model", "shrinkages"),
+    [({"n_negative": 0, "diagonal": "fit"}, [0.0, 0.05]), ({}, [0.02, 0.05])],
+    ids=["the paper's model", "the defaults"],
+)
+def test_a_search_of_ordinary_fits_converges(model, shrinkages):
+    """A stopping test ends all 51 fits. Without shrinkage, the loss of a signed model may have no minimum."""
     M = self_tuning_graph(load_digits().data[:60])
-    assert shown(lambda: grid_search(SymReLU(random_state=0), M), "always") == []
+    texts = shown(lambda: grid_search(SymReLU(**model, random_state=0), M, shrinkages=shrinkages), "always")
+    assert texts == []
 
 
 def test_a_search_of_fits_that_a_limit_ends_warns_once(M, monkeypatch):
@@ -87,10 +94,11 @@ def test_a_search_of_fits_that_a_limit_ends_warns_once(M, monkeypatch):
 def test_the_warning_of_a_limit_tells_the_settings_and_what_would_help(M):
     first = shown(lambda: SymReLU(3, max_iter=2, random_state=0).fit(M), "always")
     assert "SymReLU(max_iter=2, n_components=3, random_state=0) stopped before convergence" in first[0]
-    assert "a small alpha > 0" not in first[0]
+    assert "a small shrinkage > 0" not in first[0]
     ignoring = SymReLU(3, max_iter=2, diagonal="ignore", random_state=0)
     assert "may have no minimum" in shown(lambda: ignoring.fit(M), "always")[0]
-    ignoring.set_params(alpha=0.1)
+    assert "a small shrinkage > 0" in shown(lambda: ignoring.fit(M), "always")[0]
+    ignoring.set_params(shrinkage=0.1)
     assert "may have no minimum" not in shown(lambda: ignoring.fit(M), "always")[0]
 
 
@@ -98,8 +106,99 @@ def test_a_search_shows_the_warning_of_distances_once(monkeypatch):
     monkeypatch.setattr(searches, "_shown", set())
     X = np.random.default_rng(0).standard_normal((40, 2))
     D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
-    texts = shown(lambda: grid_search(SymReLU(random_state=0, max_iter=300, alpha=0.1), D))
+    texts = shown(lambda: grid_search(SymReLU(random_state=0, max_iter=300), D))
     assert sum("looks like a matrix of distances" in text for text in texts) <= 2
+
+
+# Changed defaults
+
+
+@pytest.fixture
+def _nothing_said(monkeypatch):
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
+
+
+def said(*fits):
+    """Return the FutureWarnings that are shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for fit in fits:
+            fit()
+    return [w for w in caught if issubclass(w.category, FutureWarning)]
+
+
+RING = np.roll(np.eye(12), 1, axis=0) + np.roll(np.eye(12), -1, axis=0)
+QUICK = {"n_components": 3, "shrinkage": 0.1, "random_state": 0}
+
+
+@pytest.mark.usefixtures("_nothing_said")
+def test_the_changed_defaults_are_told_once():
+    told = said(*(lambda: SymReLU(**QUICK).fit(RING),) * 3)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    text = str(told[0].message)
+    assert text.startswith("The defaults of SymReLU changed in symrelu 0.2.0: n_negative='auto' and ")
+    assert "chose n_negative=1 and diagonal='ignore' for this X" in text
+    assert "pass SymReLU(n_negative=0, diagonal='fit')" in text
+    assert "Any explicit value of either, such as diagonal='ignore', silences this warning" in text
+
+
+@pytest.mark.usefixtures("_nothing_said")
+@pytest.mark.parametrize(
+    "explicit", [{"n_negative": 0}, {"n_negative": 1}, {"diagonal": "fit"}, {"diagonal": "ignore"}]
+)
+def test_explicit_values_silence_the_changed_defaults(explicit):
+    assert said(lambda: SymReLU(**QUICK, **explicit).fit(RING)) == []
+
+
+@pytest.mark.usefixtures("_nothing_said")
+def test_the_same_model_as_before_is_not_told(M):
+    model = SymReLU(3, random_state=0)
+    assert said(lambda: model.fit(M)) == []
+    assert (model.solution_.n_negative, model.diagonal_) == (0, "fit")
+    others = (SymReLUClustering(2, random_state=0), LinkPredictor(2, random_state=0))
+    assert said(*(lambda other=other: other.fit(RING) for other in others)) == []
+
+
+@pytest.mark.usefixtures("_nothing_said")
+def test_changed_defaults_never_end_a_fit(caplog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert SymReLU(**QUICK).fit(RING).converged_
+    assert "The defaults of SymReLU changed" in caplog.text
+
+
+def test_alpha_is_deprecated():
+    new = SymReLU(3, shrinkage=0.1, random_state=0).fit(RING)
+    assert new.solution_.alpha == pytest.approx(0.4)  # the largest eigenvalue is 2
+    told = said(lambda: SymReLU(3, alpha=0.4, diagonal="ignore", random_state=0).fit(RING))
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    assert "alpha of SymReLU is deprecated and will be removed in symrelu 0.3.0. Pass shrinkage=0.1 " in str(
+        told[0].message
+    )
+    with pytest.warns(FutureWarning, match="shrinkage=0.1 instead"):
+        old = SymReLU(3, diagonal="ignore", random_state=0).set_params(alpha=0.4).fit(RING)
+    assert old.solution_.alpha == 0.4
+    assert_allclose(old.embedding_, new.embedding_, rtol=1e-6, atol=1e-6)
+    with pytest.warns(FutureWarning, match="shrinkage=0 instead"):
+        SymReLU(2, alpha=0.0, n_negative=0, random_state=0).fit(np.eye(4))
+
+
+def test_alpha_in_a_search_is_told_once(monkeypatch, M):
+    monkeypatch.setattr(searches, "_shown", set())
+    search = GridSearchCV(SymReLU(2, random_state=0), {"alpha": [0.1, 0.2]}, cv=3, refit=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        search.fit(M)
+    assert sum("alpha of SymReLU is deprecated" in str(w.message) for w in caught) <= 2  # two sizes of parts
+
+
+@pytest.mark.parametrize("alpha", [0, 0.0, 0.3])
+def test_alpha_and_shrinkage_together(alpha, monkeypatch):
+    monkeypatch.setattr("symrelu.estimators.base.Problem", None)  # before any work
+    with pytest.raises(ValueError, match=r"alpha and shrinkage set the same penalty.*Pass shrinkage alone"):
+        SymReLU(2, alpha=alpha, shrinkage=0.1).fit(RING)
 
 
 def test_clones_are_alike_to_a_cache():

@@ -55,7 +55,11 @@ BAD_SETTINGS = {
     "max_iter 0": ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
     "max_time": ({"max_time": -1.0}, ValueError, "max_time must be a finite number > 0"),
     "tol": ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0"),
-    "diagonal": ({"diagonal": "keep"}, ValueError, "diagonal must be one of 'fit', 'ignore', got 'keep'"),
+    "diagonal": (
+        {"diagonal": "keep"},
+        ValueError,
+        "diagonal must be one of 'fit', 'ignore', 'auto', got 'keep'",
+    ),
     "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
     "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
     "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),

@@ -305,7 +305,7 @@ def found():
         ({"zeros_per_positive": 0}, ValueError, "zeros_per_positive must be a finite number > 0, got 0"),
         ({"scoring": "r2"}, ValueError, "scoring must be one of 'error', 'auc', got 'r2'"),
         ({"rule": "first"}, ValueError, "rule must be one of 'one_standard_error', 'best', got 'first'"),
-        ({"diagonal": "zero"}, ValueError, "diagonal must be one of 'fit', 'ignore', got 'zero'"),
+        ({"diagonal": "zero"}, ValueError, "diagonal must be one of 'fit', 'ignore', 'auto', got 'zero'"),
         ({"mask": MASK[:5, :5]}, ValueError, r"mask must have the shape of M, \(40, 40\), got \(5, 5\)"),
         ({"random_state": -1}, ValueError, "random_state must be None, a nonnegative integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be an integer other than 0, or None, got 0"),

@@ -50,7 +50,12 @@ def test_values_are_frozen(value):
     ("value", "given", "error", "message"),
     [
         (Model, {"n_negative": "some"}, ValueError, "n_negative must be 'auto' or an integer, got 'some'"),
-        (Model, {"diagonal": "keep"}, ValueError, "diagonal must be one of 'fit', 'ignore', got 'keep'"),
+        (
+            Model,
+            {"diagonal": "keep"},
+            ValueError,
+            "diagonal must be one of 'fit', 'ignore', 'auto', got 'keep'",
+        ),
         (Model, {"zero_weight": 0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         (Model, {"zero_weight": None}, TypeError, r"zero_weight must be a number in \(0, 1\], got None"),
         (Model, {"alpha": -1}, ValueError, "alpha must be a finite number >= 0, got -1"),
@@ -154,7 +159,7 @@ def test_decompose_takes_the_settings_and_the_data():
 
 
 OTHER_DEFAULTS = {
-    "SymReLU": {"tol": 1e-6},
+    "SymReLU": {"n_negative": "auto", "diagonal": "auto", "alpha": None, "tol": 1e-6},
     "SymReLUClustering": {"n_negative": 1, "diagonal": "ignore", "init": "spectral", "max_iter": 120},
     "LinkPredictor": {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "init": "random", "max_iter": 20},
     "symmetric_nmf": {"init": None, "gtol": 1e-6},

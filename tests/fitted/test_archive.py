@@ -186,6 +186,7 @@ def changed(solution, path, /, **changes):
         ({"objective": [1]}, "objective must be a number"),
         ({"solver": 1}, "solver must be a string, got 1"),
         ({"diagonal": "perhaps"}, "diagonal must be one of 'fit', 'ignore', got 'perhaps'"),
+        ({"diagonal": "auto"}, "diagonal must be one of 'fit', 'ignore', got 'auto'"),
         ({"zero_weight": 0}, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"relu": 1}, "relu must be true or false, got 1"),
         ({"relu": None}, "its header has no 'relu'"),
@@ -371,7 +372,7 @@ def test_every_solution_that_is_saved_loads(name, tmp_path):
     A[np.arange(12), np.arange(12) - 1] = 1
     A = np.maximum(A, A.T)
     solution = {
-        "SymReLU": lambda: SymReLU(3, diagonal="ignore", alpha=0.1, random_state=0).fit(A).solution_,
+        "SymReLU": lambda: SymReLU(3, shrinkage=0.025, random_state=0).fit(A).solution_,
         "SymReLUClustering": lambda: SymReLUClustering(3, random_state=0).fit(A).solution_,
         "LinkPredictor": lambda: LinkPredictor(random_state=0).fit(A).solution_,  # 60 columns, 12 rows
         "eigen": lambda: truncated_eigen(A * 1e300, 3),

@@ -256,7 +256,7 @@ def test_a_mask_of_new_rows_is_brought_into_the_order_of_the_items():
     frame = labelled_frame()
     new, hidden = frame.iloc[:3], mask_frame().iloc[:3]
     for fitted in (frame, frame.set_axis(range(1, 8)).set_axis(range(1, 8), axis=1)):
-        model = SymReLU(2, alpha=0.1, random_state=0).fit(fitted)
+        model = SymReLU(2, shrinkage=0.02, random_state=0).fit(fitted)
         rows = new.set_axis(fitted.columns, axis=1)
         mask = hidden.set_axis(fitted.columns, axis=1)
         expected = model.transform(rows, HIDDEN[:3])

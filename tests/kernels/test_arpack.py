@@ -9,7 +9,12 @@ from scipy import sparse
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, aslinearoperator
 
 from symrelu.kernels import arpack
-from symrelu.kernels.arpack import arpack_applicable, largest_eigenpairs, search_vectors
+from symrelu.kernels.arpack import (
+    arpack_applicable,
+    largest_eigenpairs,
+    largest_eigenvalue,
+    search_vectors,
+)
 
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array, "operator": aslinearoperator}
 
@@ -92,3 +97,31 @@ def test_an_error_of_arpack_gives_no_pairs(monkeypatch, dtype):
 @given(n=st.integers(1, 100), k=st.integers(1, 100))
 def test_arpack_is_asked_for_less_than_half_of_the_pairs(n, k):
     assert arpack_applicable(k, n) == (k < n / 2)
+
+
+# The largest eigenvalue of a nonnegative matrix
+
+NONNEGATIVE = {
+    "one item": np.full((1, 1), 3.0),
+    "a pair": np.array([[0.0, 2.0], [2.0, 0.0]]),
+    "three": np.eye(3),
+    "equal eigenvalues": np.eye(30),
+    "blocks": np.kron(np.eye(6), np.ones((10, 10))),
+    "one positive entry": np.diag([0.0] * 29 + [5.0]),
+    "bipartite": np.kron(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones((10, 10))),
+    "random": np.abs(symmetric()),
+    "sparse": np.maximum(symmetric() - 2, 0),
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("label", NONNEGATIVE)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-8), (np.float32, 1e-5)])
+def test_the_largest_eigenvalue(label, kind, dtype, tolerance, monkeypatch):
+    A = KINDS[kind](NONNEGATIVE[label].astype(dtype))
+    expected = np.linalg.eigvalsh(NONNEGATIVE[label])[-1]
+    value = largest_eigenvalue(A)
+    assert_allclose(value, expected, rtol=tolerance)
+    assert value == largest_eigenvalue(A)
+    monkeypatch.setattr(arpack, "largest_eigenpairs", lambda *_, **__: (np.empty(0), None))
+    assert_allclose(largest_eigenvalue(A), expected, rtol=tolerance)

@@ -40,6 +40,17 @@ def test_the_warning_points_at_whoever_called_the_reporting_function():
     assert caught[0].filename == __file__
 
 
+def test_another_category_and_another_caller():
+    def helper():
+        warn_once("new", "text", FutureWarning, stacklevel=1)  # points to this line
+
+    with pytest.warns(FutureWarning, match="text") as caught:
+        helper()
+    assert caught[0].filename == __file__
+    assert caught[0].lineno == helper.__code__.co_firstlineno + 1
+    assert shown(helper) == []
+
+
 def test_of_many_threads_one_reports():
     with ThreadPoolExecutor(8) as pool:
         told = shown(lambda: list(pool.map(lambda _: warn_once("threads", "text"), range(200))))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from symrelu.problem import Problem, fingerprint
+from symrelu.problem import Problem, RowIndex, fingerprint
 
 
 def test_fingerprints():
@@ -54,3 +55,57 @@ def test_blocks_of_rows_are_not_confused(n):
         prints.add(fingerprint(column))
     assert len(prints) == 4
     assert fingerprint(np.zeros((n, 1))) != fingerprint(np.zeros((n, 2)))
+
+
+# Rows
+
+FORMS = {
+    "dense": np.asarray,
+    "columns first": np.asfortranarray,
+    "sparse": sparse.csr_array,
+    "backwards": backwards,
+    "float32": lambda dense: dense.astype(np.float32),
+    "sparse float32": lambda dense: sparse.csr_array(dense.astype(np.float32)),
+}
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 20),
+    fitted=st.sampled_from(sorted(FORMS)),
+    asked=st.sampled_from(sorted(FORMS)),
+)
+def test_rows_are_recognised_in_every_form(seed, n, fitted, asked):
+    rng = np.random.default_rng(seed)
+    M = (rng.random((n, n)) < 0.3) * rng.integers(1, 5, (n, n)) / 4
+    rows = M[rng.integers(0, n, 7)]
+    new = np.vstack([rows, rows + 0.1, 0 * rows[:1]])
+    first = [next((k for k in range(n) if (M[k] == row).all()), -1) for row in new]
+    if "float32" in asked:
+        first = [k if (row.astype(np.float32) == row).all() else -1 for k, row in zip(first, new, strict=True)]
+    places, same_mask = RowIndex.of(FORMS[fitted](M), None).find(FORMS[asked](new), None)
+    assert_array_equal(places, first)
+    assert_array_equal(same_mask, places >= 0)
+
+
+def test_rows_and_their_masks():
+    M = np.array([[0.0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 0], [0, 0, 0, 0]])
+    mask = np.zeros((4, 4), bool)
+    mask[0, 3] = mask[3, 0] = True
+    none = np.zeros((4, 4), bool)
+    for form in (np.asarray, sparse.csr_array):
+        places, same = RowIndex.of(M, mask).find(M[::-1], form(mask[::-1]))
+        assert places.tolist() == [3, 2, 1, 0]
+        assert same.all()
+        assert RowIndex.of(M, None).find(M, form(mask))[1].tolist() == [False, True, True, False]
+        assert RowIndex.of(M, mask).find(M, form(none))[1].tolist() == [False, True, True, False]
+        assert RowIndex.of(M, None).find(M, form(none))[1].all()
+    assert RowIndex.of(M, mask).find(M, None)[1].tolist() == [False, True, True, False]
+    places, same = RowIndex.of(M, None).find(sparse.csr_array((0, 4)), None)
+    assert places.shape == same.shape == (0,)
+
+
+def test_a_row_takes_sixteen_bytes():
+    index = RowIndex.of(sparse.random_array((3000, 3000), density=0.01, rng=0), None)
+    assert index.rows.nbytes == 16 * 3000
+    assert len(set(index.rows.tolist())) == 3000

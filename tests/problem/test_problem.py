@@ -425,6 +425,82 @@ def test_a_problem_keeps_its_diagonal():
     assert select_rank(problem, [2, 3], n_repeats=2, **QUICK).chosen["diagonal"] == "ignore"
 
 
+RING = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
+STORED_ZEROS = sparse.csr_array(RING + np.eye(6))
+STORED_ZEROS.setdiag(0.0)
+ONE_LOOP = RING + np.diag([0, 0, 2.0, 0, 0, 0])
+ONE_LOOP_HIDDEN = np.diag([False, False, True, False, False, False])
+AUTOMATIC = {
+    "a graph": (RING, None, "ignore"),
+    "a sparse graph": (sparse.csr_array(RING), None, "ignore"),
+    "stored zeros": (STORED_ZEROS, None, "ignore"),
+    "negative zeros": (RING * np.where(np.eye(6), -1.0, 1.0), None, "ignore"),
+    "booleans": (RING.astype(bool), None, "ignore"),
+    "a networkx graph": (networkx.cycle_graph(6), None, "ignore"),
+    "a graph with one loop": (ONE_LOOP, None, "fit"),
+    "one loop, sparse": (sparse.csr_array(ONE_LOOP), None, "fit"),
+    "the loop is hidden": (ONE_LOOP, ONE_LOOP_HIDDEN, "ignore"),
+    "the loop is hidden and NaN": (np.where(ONE_LOOP_HIDDEN, np.nan, ONE_LOOP), ONE_LOOP_HIDDEN, "ignore"),
+    "another entry is hidden": (ONE_LOOP, np.roll(ONE_LOOP_HIDDEN, 1, axis=(0, 1)), "fit"),
+    "the diagonal is hidden": (RING + np.eye(6), np.eye(6, dtype=bool), "ignore"),
+    "a diagonal matrix": (np.eye(6), None, "fit"),
+    "no zeros": (np.ones((6, 6)), None, "fit"),
+    "one item": (np.ones((1, 1)), None, "fit"),
+}
+
+
+@pytest.mark.parametrize("case", AUTOMATIC)
+def test_the_observed_diagonal_decides_whether_it_is_fitted(case):
+    M, mask, expected = AUTOMATIC[case]
+    problem = Problem.of(M, mask, "auto")
+    assert problem.diagonal == expected
+    chosen = Problem.of(M, mask, expected)
+    assert problem.fingerprint() == chosen.fingerprint()
+    U = np.random.default_rng(0).standard_normal((problem.n, 2))
+    for measure in (metrics.relative_error, metrics.half_squared_error):
+        assert measure(M, U, diagonal="auto", mask=mask) == measure(chosen, U)
+    per_pair = metrics.parameters_per_pair(M, 2, diagonal="auto", mask=mask)
+    assert per_pair == metrics.parameters_per_pair(chosen, 2)
+    if problem.n > 1:
+        solution = decompose(M, 2, diagonal="auto", mask=mask, **QUICK)
+        assert solution.diagonal == expected
+        same_fit(solution, decompose(M, 2, diagonal=expected, mask=mask, **QUICK))
+
+
+def test_an_automatic_diagonal_elsewhere():
+    assert Problem.of(RING).diagonal == "fit"
+    ring = networkx.to_numpy_array(networkx.cycle_graph(40))
+    assert select_rank(ring, [2, 3], diagonal="auto", n_repeats=2, **QUICK).chosen["diagonal"] == "ignore"
+    for diagonal in ("fit", "ignore"):  # a Problem keeps its own
+        problem = Problem.of(RING, diagonal=diagonal)
+        assert Problem.of(problem, diagonal="auto") is problem
+        assert decompose(problem, 2, diagonal="auto", **QUICK).diagonal == diagonal
+    assert Problem.of(ONE_LOOP, diagonal="auto").hide(ONE_LOOP_HIDDEN).diagonal == "fit"
+    clustering = SymReLUClustering(2, diagonal="auto", random_state=0)
+    assert clustering.fit(RING).solution_.diagonal == "ignore"
+    with pytest.raises(ValueError, match="all are zero: there is nothing to fit"):
+        Problem.of(np.zeros((3, 3)), diagonal="auto")
+
+
+@given(given_data=data(), shrinkage=st.sampled_from([0.0, 0.1, 1.0, 3.0]))
+@settings(max_examples=30)
+def test_a_shrinkage_is_a_share_of_the_largest_eigenvalue(given_data, shrinkage):
+    M, mask, diagonal = given_data
+    problem = Problem.of(M, mask, diagonal)
+    observed = problem.M.toarray() if problem.is_sparse else problem.M
+    expected = 2 * shrinkage * np.linalg.eigvalsh(observed.astype(np.float64))[-1]
+    assert problem.alpha_of(shrinkage) == pytest.approx(expected, rel=1e-6)
+    for scale in (1e-6, 1e6, 1e-200, 1e200):
+        other = Problem.of(problem.M.astype(np.float64) * scale, diagonal=diagonal)
+        assert other.alpha_of(shrinkage) == pytest.approx(scale * expected, rel=1e-6)
+
+
+def test_an_alpha_beyond_the_floats():
+    with pytest.raises(ValueError, match=r"shrinkage=1e\+10 is too large for M. Use a smaller one"):
+        Problem.of(np.full((4, 4), 1e300)).alpha_of(1e10)
+    assert Problem.of(np.full((4, 4), 1e300)).alpha_of(0.0) == 0
+
+
 def test_what_a_problem_does_not_know_is_not_held_out():
     U = np.random.default_rng(0).standard_normal((40, 2))
     mask = metrics.random_mask(40, 0.3, random_state=0)

@@ -23,6 +23,7 @@ from symrelu.problem import Problem
 from symrelu.validation import (
     check_choice,
     check_integer,
+    check_number,
     is_well_formed_sparse,
     random_generator,
     reject_foreign_objects,
@@ -45,6 +46,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     n_negative: int | str
     # Defaults for estimators that do not have these parameters.
     affinity: str = "precomputed"
+    shrinkage: float = 0.0
     warm_start: bool = False
     n_init: int = 1
     n_jobs: int | None = None
@@ -69,7 +71,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the similarities that X holds, or that are computed from its samples, as a Problem."""
         self._check_settings(self._settings())
         check_choice("affinity", self.affinity, self._affinities)
-        for name in ("node_names_", "_graph", "affinity_matrix_"):  # left by an earlier fit
+        for name in ("node_names_", "_graph", "_row_index", "affinity_matrix_"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
@@ -88,7 +90,11 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         problem.skip_advice_on_distances()
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
+        self._keep_rows(matrix, problem)
         return problem
+
+    def _keep_rows(self, matrix: Any, problem: Problem) -> None:
+        """Keep what is needed to recognise the rows of a precomputed matrix, for estimators that do."""
 
     def _build_graph(self, X: Any) -> Any:
         """Return the self-tuning graph of the samples X, and keep it for ``transform``."""
@@ -174,8 +180,23 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the parameters of the estimator that are settings of :func:`symrelu.decompose`."""
         return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
 
+    def _settings_for(self, problem: Problem) -> dict[str, Any]:
+        """Return the settings for a problem, in which ``shrinkage`` has become ``alpha``."""
+        settings = self._settings()
+        if settings["alpha"] is None:
+            settings["alpha"] = problem.alpha_of(self.shrinkage)
+        return settings
+
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise on invalid settings before any work."""
+        shrinkage = check_number("shrinkage", self.shrinkage)
+        if settings["alpha"] is None:
+            settings = {name: value for name, value in settings.items() if name != "alpha"}
+        elif shrinkage:
+            raise ValueError(
+                f"alpha and shrinkage set the same penalty, got alpha={settings['alpha']!r} and "
+                f"shrinkage={shrinkage:g}. Pass shrinkage alone."
+            )
         Model(rank=1, **pick(Model, settings))
         Start(**pick(Start, settings))
         Limits(**pick(Limits, settings))
@@ -201,8 +222,11 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         argument of ``fit``, which the callbacks receive.
         """
         n_init = self.n_init
+        settings["diagonal"] = problem.diagonal
         if self.warm_start and hasattr(self, "embedding_"):
             settings["init"], n_init = self._warm_start_factor(problem.n, rank), 1
+            if settings["n_negative"] == "auto":  # the factor has its signs already
+                settings["n_negative"] = self.solution_.n_negative
         of_model = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
         tasks = StepTasks(self, X, n_init * settings["max_iter"], of_model)
         callback = tasks.step if self._has_callbacks() else None

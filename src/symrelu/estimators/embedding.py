@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
@@ -19,13 +20,19 @@ from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.tables import flags_of
 from symrelu.graphs.tensors import from_torch, is_tensor
-from symrelu.problem import Problem
-from symrelu.validation import check_choice, check_integer, check_rows
+from symrelu.problem import Problem, RowIndex
+from symrelu.validation import check_choice, check_integer, check_rows, read_rows
 
 
 @documented
 class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
-    """Embed the items of a similarity matrix M by a factor U with M ~ max(0, U U^T).
+    """Embed the items of M by a factor U that keeps their neighbours: M ~ max(0, (U * signature) U^T).
+
+    By default the data decide on the model: ``n_negative="auto"`` uses negative columns where they help, and
+    ``diagonal="auto"`` leaves out the diagonal of a graph, which is zero. With these, 16 columns are often
+    enough for the largest entries of row i of X to be exactly the neighbours of item i in a sparse graph. The
+    model of the paper, M ~ max(0, U U^T) with the diagonal fitted, is
+    ``SymReLU(n_negative=0, diagonal="fit")``, and the default of :func:`~symrelu.decompose`.
 
     Parameters
     ----------
@@ -38,6 +45,14 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
         Whether ``fit`` receives the similarity matrix itself, or samples x features from which
         :func:`~symrelu.graphs.self_tuning_graph` computes one.
+    shrinkage : float, default=0.0
+        Strength of a penalty on U that shrinks the eigenvalues of X, as a fraction of the largest eigenvalue of
+        M (with unobserved entries taken as zero). 0 is no penalty; from 1 on, U = 0 is a minimum. The weight of
+        the Tikhonov penalty, ``alpha`` of :func:`~symrelu.decompose`, is twice the product of the two. It is a
+        number without units: multiplying M by c multiplies the embedding by sqrt(c).
+    alpha : float, optional
+        Weight of the Tikhonov penalty in the units of M. Deprecated, and an error together with ``shrinkage``:
+        pass ``shrinkage`` instead.
     tol : setting
         The default is lower than in :func:`~symrelu.decompose`, because ``transform`` returns the rows of the
         embedding only if the fit is stationary.
@@ -57,6 +72,8 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The factor U.
     signature_ : ndarray of shape (n_components,)
         Signs of its columns.
+    diagonal_ : {"fit", "ignore"}
+        Whether the diagonal was fitted or treated as unobserved.
     reconstruction_err_ : float
         ||M - max(0, X)||_F.
     relative_error_ : float
@@ -87,26 +104,28 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     See Also
     --------
-    symrelu.decompose : The same fit as a function.
+    symrelu.decompose : The same fit as a function, with the model of the paper by default.
 
     Examples
     --------
     >>> from symrelu import SymReLU
     >>> from symrelu.datasets import make_relu_gram
     >>> M, _ = make_relu_gram(100, 3, random_state=0)
-    >>> SymReLU(n_components=3, random_state=0).fit_transform(M).shape
-    (100, 3)
+    >>> model = SymReLU(n_components=3, random_state=0).fit(M)
+    >>> model.embedding_.shape, model.diagonal_
+    ((100, 3), 'fit')
     """
 
     def __init__(
         self,
         n_components: int | str = 8,
         *,
-        n_negative: int | str = Model.n_negative,
-        diagonal: str = Model.diagonal,
+        n_negative: int | str = "auto",
+        diagonal: str = "auto",
         affinity: str = "precomputed",
         solver: Any = Run.solver,
-        alpha: float = Model.alpha,
+        shrinkage: float = 0.0,
+        alpha: float | None = None,
         zero_weight: float = Model.zero_weight,
         init: Any = Start.init,
         tol: float = 1e-6,
@@ -127,6 +146,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.diagonal = diagonal
         self.affinity = affinity
         self.solver = solver
+        self.shrinkage = shrinkage
         self.alpha = alpha
         self.zero_weight = zero_weight
         self.init = init
@@ -171,8 +191,12 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         del y
         problem = self._problem(X, mask, self.diagonal)
-        settings = self._settings()
+        settings = self._settings_for(problem)
+        # stacklevel=3: the caller of fit, past its decorator.
+        if self.alpha is not None:
+            warn_of_alpha(self, problem, stacklevel=3)
         self._decompose(X, problem, self._rank(problem, settings), **settings)
+        warn_of_new_defaults(self, self.solution_, stacklevel=3)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -195,6 +219,10 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Each new row minimises the objective of the fit with all other rows held fixed, a convex problem. If the
         minimum is not unique, the one of least norm is returned.
 
+        If ``diagonal_`` is "ignore", a row of X with the same observed nonzeros as a row of ``fit`` counts as
+        that item (of several equal rows, the first): its similarity to itself is unobserved, as it was in
+        ``fit``. If the same entries are masked as in ``fit``, it gets its row of ``embedding_``.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_new, n_samples)
@@ -202,16 +230,19 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             (n_new, n_features), which are connected to the graph of ``fit``; a sample that was in ``fit`` gets
             its own row (of several equal samples, that of the first).
         mask : sparse or dense bool matrix of shape (n_new, n_samples), optional
-            True where a similarity is unobserved: with ``diagonal="ignore"``, that of a fitted item to itself.
+            True where a similarity is unobserved.
 
         Returns
         -------
         embedding : ndarray of shape (n_new, n_components)
         """
         M_new, unknown, same = self._new_rows(X, mask)
-        embedding = self._model.transform_checked(M_new, unknown)
-        # The exact rows; those computed above agree with them only up to the convergence error of the fit.
-        embedding[same >= 0] = self.embedding_[same[same >= 0]]
+        # The exact rows: solutions for fitted items would agree only up to the convergence error of the fit.
+        embedding = self.embedding_[same]
+        new = np.flatnonzero(same < 0)
+        if len(new):
+            unknown = None if unknown is None else unknown[new]
+            embedding[new] = self._model.transform_checked(M_new[new], unknown)
         return embedding
 
     def score(self, X: Any, y: Any = None, *, mask: Any | None = None) -> float:
@@ -223,7 +254,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X, mask
-            As for :meth:`transform`.
+            As for :meth:`transform`, with the same rule for the items of ``fit``.
         y : None
             Ignored.
 
@@ -267,7 +298,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         passed_on = {name: settings[name] for name in (*GRID, *SETTINGS) if name in settings}
         self.selection_ = select_rank(
             problem,
-            diagonal=self.diagonal,
+            diagonal=problem.diagonal,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             scoring="auc" if weighted else "error",
@@ -275,10 +306,21 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         return int(self.selection_.chosen["rank"])
 
-    def _new_rows(self, X: Any, mask: Any | None) -> tuple[Any, Any, np.ndarray]:
-        """Return the similarities of new items, their mask, and the index of each in ``fit`` (-1 if new).
+    @property
+    def diagonal_(self) -> str:
+        """Whether the diagonal was fitted ("fit") or treated as unobserved ("ignore")."""
+        return self.solution_.diagonal
 
-        Only samples can be recognised as fitted; precomputed similarities always count as new.
+    def _keep_rows(self, matrix: Any, problem: Problem) -> None:
+        """Keep hashes of the rows, so that ``transform`` leaves out the diagonal that was not fitted."""
+        if problem.diagonal == "ignore":
+            # As passed, and not problem.M, which differs by rounding if X is not exactly symmetric.
+            self._row_index = RowIndex.of(*read_rows(matrix, problem.n, problem.mask, "X"))
+
+    def _new_rows(self, X: Any, mask: Any | None) -> tuple[Any, Any, np.ndarray]:
+        """Return the similarities of new items, their mask, and the row of each in ``embedding_``.
+
+        That is -1 if the item is new, or if its similarities were observed at other places than in ``fit``.
         """
         check_is_fitted(self)
         precomputed = not hasattr(self, "_graph")
@@ -291,17 +333,26 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         matrix = self._check_matrix(matrix, X, reset=False, finite=not precomputed)
         if precomputed:
             M_new, unknown = check_rows(matrix, len(self.embedding_), aligned_mask(mask, None), name="X")
-            return M_new, unknown, np.full(M_new.shape[0], -1)
+            if not hasattr(self, "_row_index"):
+                return M_new, unknown, np.full(M_new.shape[0], -1)
+            own, same_mask = self._row_index.find(M_new, unknown)
+            return *self._without_own_entries(M_new, unknown, own), np.where(same_mask, own, -1)
         if mask is not None:
             raise ValueError(
                 "mask marks similarities: it requires affinity='precomputed', got samples. Leave it out."
             )
         M_new, same = self._graph.rows(matrix)
-        unknown = None
-        if self.diagonal == "ignore":
-            known = np.flatnonzero(same >= 0)  # the diagonal entries of these items were not fitted
-            unknown = csr_array((np.ones(len(known), bool), (known, same[known])), shape=M_new.shape)
-        return *check_rows(M_new, len(self.embedding_), unknown), same
+        own = same if self.diagonal_ == "ignore" else np.full(len(same), -1)
+        return *self._without_own_entries(M_new, None, own), same
+
+    def _without_own_entries(self, M_new: Any, unknown: Any, own: np.ndarray) -> tuple[Any, Any]:
+        """Return new rows and their mask without the similarities of fitted items to themselves."""
+        known = np.flatnonzero(own >= 0)
+        if len(known):
+            places = csr_array((np.ones(len(known), bool), (known, own[known])), shape=M_new.shape)
+            # The sum of boolean sparse arrays is their union.
+            unknown = places if unknown is None else csr_array(csr_array(unknown) + places, dtype=bool)
+        return check_rows(M_new, len(self.embedding_), unknown, name="X")
 
     def _mask_in_order(self, mask: Any, X: Any) -> Any:
         """Return a mask DataFrame as an array, with its columns in the order of the fitted items."""

@@ -15,6 +15,8 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from symrelu.fitted.solution import Solution
+from symrelu.kernels.one_time_warnings import warn_once
+from symrelu.problem import Problem
 
 _MARK = "_is_clone"
 
@@ -50,7 +52,7 @@ def warn_not_converged(estimator: Any, solution: Solution, *, stacklevel: int) -
     """
     text = (
         f"{estimator!r} stopped before convergence: {solution.status.value}. "
-        f"{solution.status.advice}{_unbounded_hint(solution)} "
+        f"{solution.status.advice.replace('alpha', _penalty(estimator))}{_unbounded_hint(estimator, solution)} "
         "relative_error_ and history_ show how far it got."
     )
     warn_once_in_a_search(
@@ -83,13 +85,63 @@ def warn_once_in_a_search(
     warnings.warn(text, category, stacklevel=stacklevel + 1)
 
 
-def _unbounded_hint(solution: Solution) -> str:
+def warn_of_alpha(estimator: Any, problem: Problem, *, stacklevel: int) -> None:
+    """Warn that ``alpha`` was passed to an estimator with ``shrinkage``, and say what to pass instead.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With a valid ``alpha``.
+    problem : Problem
+        What it is fitted to.
+    stacklevel : int
+        As for ``warnings.warn``, relative to the caller.
+    """
+    shrinkage = estimator.alpha / problem.alpha_of(1.0)
+    text = (
+        f"alpha of {type(estimator).__name__} is deprecated and will be removed in symrelu 0.3.0. Pass "
+        f"shrinkage={shrinkage:.6g} instead: alpha / (2 * the largest eigenvalue of X), a number without units."
+    )
+    warn_once_in_a_search(estimator, text, FutureWarning, cause="alpha", stacklevel=stacklevel + 1)
+
+
+def warn_of_new_defaults(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
+    """Say once in a process that the defaults chose another model than those of symrelu 0.1.0.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``n_negative`` and ``diagonal``.
+    solution : Solution
+        Its fit.
+    stacklevel : int
+        As for ``warnings.warn``, relative to the caller.
+    """
+    by_default = estimator.n_negative == estimator.diagonal == "auto"
+    if not by_default or (solution.n_negative == 0 and solution.diagonal == "fit"):
+        return
+    name = type(estimator).__name__
+    text = (
+        f"The defaults of {name} changed in symrelu 0.2.0: n_negative='auto' and diagonal='auto' chose "
+        f"n_negative={solution.n_negative} and diagonal={solution.diagonal!r} for this X. To keep the model of "
+        f"0.1.0, pass {name}(n_negative=0, diagonal='fit'). Any explicit value of either, such as "
+        f"diagonal={solution.diagonal!r}, silences this warning, which is shown only once."
+    )
+    warn_once(f"defaults of {name}", text, FutureWarning, stacklevel=stacklevel + 1)
+
+
+def _unbounded_hint(estimator: Any, solution: Solution) -> str:
     if solution.alpha > 0 or (solution.diagonal == "fit" and (solution.signature > 0).all()):
         return ""
     return (
         " With negative columns or an ignored diagonal the loss may have no minimum, so that no fit converges; "
-        "a small alpha > 0 ensures that it has one."
+        f"a small {_penalty(estimator)} > 0 ensures that it has one."
     )
+
+
+def _penalty(estimator: Any) -> str:
+    """Return the name of the parameter that sets the Tikhonov penalty of an estimator."""
+    return "shrinkage" if "shrinkage" in estimator.get_params(deep=False) else "alpha"
 
 
 def _filters_want_each(text: str, category: type[Warning]) -> bool:

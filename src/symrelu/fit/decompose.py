@@ -47,7 +47,7 @@ def decompose(
     checkpoint: Any | None = Run.checkpoint,
     verbose: int = Run.verbose,
 ) -> Solution:
-    r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T.
+    r"""Find a thin factor U with M ~ max(0, X), X = (U * s) U^T, by default in the paper's model.
 
     .. math::
 
@@ -56,7 +56,8 @@ def decompose(
              + \tfrac{\alpha}{2} \|U\|_F^2
 
     A zero of M only requires X <= 0 there, so X can have a far lower rank than M. With the defaults
-    (s = +1, w = 1) this is the ReLU-NSMD model of the paper.
+    (s = +1, w = 1, the diagonal fitted) this is the ReLU-NSMD model of the paper. To keep the neighbours in a
+    graph, pass ``n_negative="auto", diagonal="auto"``, the defaults of :class:`~symrelu.SymReLU`.
 
     Parameters
     ----------

@@ -289,7 +289,10 @@ class _Search:
             self.best = vectors, signature.astype(vectors.dtype), certificate
         if self.verbose:
             logger.info(
-                "%d columns: %d wrong pairs after %d steps, %.1f s", U.shape[1], certificate.wrong_pairs, steps,
+                "%d columns: %d wrong pairs after %d steps, %.1f s",
+                U.shape[1],
+                certificate.wrong_pairs,
+                steps,
                 self._seconds,
             )
         return succeeded

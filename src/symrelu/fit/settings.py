@@ -24,7 +24,7 @@ from symrelu.operators import BACKENDS, operator_class
 from symrelu.problem import fingerprint
 from symrelu.solvers import SOLVERS, get_solver
 from symrelu.validation import (
-    DIAGONALS,
+    DIAGONAL_SETTINGS,
     SUPPORTS,
     check_callback,
     check_choice,
@@ -128,9 +128,10 @@ class Model:
     )
     diagonal: str = setting(
         "fit",
-        kind=_one_of(DIAGONALS),
-        text='"ignore" treats the diagonal of M as unobserved: no U U^T can fit the zero diagonal of a graph.',
-        brief="'fit', or 'ignore' to treat the diagonal as unobserved.",
+        kind=_one_of(DIAGONAL_SETTINGS),
+        text='"ignore" treats the diagonal of M as unobserved: no U U^T can fit the zero diagonal of a graph. '
+        '"auto" ignores it if all its observed entries are zero, and fits it otherwise.',
+        brief="'fit', 'ignore' to treat the diagonal as unobserved, or 'auto' to ignore it if it is zero.",
     )
     zero_weight: float = setting(1.0, kind="float", text="Weight in (0, 1] of the zeros of M.")
     support: str = setting(
@@ -149,7 +150,7 @@ class Model:
             check_auto(self.n_negative)
         else:
             check_integer("n_negative", self.n_negative, 0, note=" or 'auto'")
-        check_choice("diagonal", self.diagonal, DIAGONALS)
+        check_choice("diagonal", self.diagonal, DIAGONAL_SETTINGS)
         check_choice("support", self.support, SUPPORTS)
         _normalise(
             self, zero_weight=check_zero_weight(self.zero_weight), alpha=check_number("alpha", self.alpha)

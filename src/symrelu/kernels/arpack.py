@@ -58,3 +58,42 @@ def largest_eigenpairs(
         return unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:  # it failed before any pair converged
         return np.empty(0, A.dtype), np.empty((A.shape[0], 0), A.dtype)
+
+
+def largest_eigenvalue(A: Any) -> float:
+    """Return the largest eigenvalue of a symmetric matrix without negative entries.
+
+    Parameters
+    ----------
+    A : csr_array or ndarray of shape (n, n)
+        In float32 or float64.
+
+    Returns
+    -------
+    value : float
+        The same number in each call, accurate to about eight digits (five in float32).
+    """
+    n = A.shape[0]
+    if not arpack_applicable(1, n):
+        return float(np.linalg.eigvalsh(A @ np.eye(n))[-1])  # the product makes a sparse A dense
+    v0, further = search_vectors(n, np.random.default_rng(0))
+    # The error of an eigenvalue is of the order of the square of this tolerance.
+    tolerance = float(np.sqrt(np.finfo(A.dtype).eps))
+    values, _ = largest_eigenpairs(A, 1, v0, further, by_magnitude=False, tolerance=tolerance)
+    return float(values[0]) if len(values) else _perron_value(A)
+
+
+def _perron_value(A: Any, steps: int = 300) -> float:
+    """Return the largest eigenvalue of a nonnegative matrix by the power method, for when ARPACK fails.
+
+    A positive vector is never orthogonal to an eigenvector of the largest eigenvalue, which has no negative
+    entries. The shift separates that eigenvalue from minus itself, which a bipartite graph has too.
+    """
+    v = np.full(A.shape[0], 1 / np.sqrt(A.shape[0]))
+    value = 0.0
+    for _ in range(steps):
+        product = A @ v
+        value = float(v @ product)
+        v = product + value * v
+        v /= np.linalg.norm(v)
+    return value

@@ -123,9 +123,7 @@ def certain_counts(
         for start in range(parts[part].start, parts[part].stop, at_once):
             stop = min(start + at_once, parts[part].stop)
             block = left[start:stop] @ right.T
-            counts = compare_scores(
-                block, start, *norms, edges.indptr, edges.indices, threshold, uncertainty
-            )
+            counts = compare_scores(block, start, *norms, edges.indptr, edges.indices, threshold, uncertainty)
             missing[part] += counts[0]
             extra[part] += counts[1]
             margins[part] = np.minimum(margins[part], counts[2])

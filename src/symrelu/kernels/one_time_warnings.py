@@ -19,8 +19,14 @@ def warn_or_log(message: str, category: type[Warning], *, level: int, stacklevel
         logging.getLogger("symrelu").log(level, message)
 
 
-def warn_once(kind: str, message: str) -> None:
-    """Issue or log a RuntimeWarning, unless one of the same kind has been issued in this process."""
+def warn_once(
+    kind: str, message: str, category: type[Warning] = RuntimeWarning, *, stacklevel: int = 2
+) -> None:
+    """Issue or log a warning, unless one of the same kind has been issued in this process.
+
+    ``stacklevel`` is that of ``warnings.warn``, relative to the caller: by default the warning points to the
+    caller of the reporting function.
+    """
     token = object()
     if _already_warned.setdefault(kind, token) is token:  # atomic, so that only one of two threads warns
-        warn_or_log(message, RuntimeWarning, level=logging.WARNING, stacklevel=3)
+        warn_or_log(message, category, level=logging.WARNING, stacklevel=stacklevel + 1)

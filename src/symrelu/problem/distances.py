@@ -16,6 +16,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 _SAMPLE = 64  # number of items whose triples are examined
 _FEWEST = 5  # with fewer items, triples are too few to decide
@@ -24,6 +25,20 @@ _CERTAIN = -4.0  # standard deviations of the sum over triples; independent rand
 _LIKELY = -1.2  # sufficient if the triangle inequality holds for entries of different size
 _SPREAD = 4.0  # ratio of the largest to the smallest entry; below 2 the inequality always holds
 _DUPLICATES = 0.05  # fraction of pairs that may be zero (equal items); in a complete bipartite graph it is half
+
+
+def given_diagonal(matrix: Any) -> np.ndarray:
+    """Return the diagonal of a square matrix as it was passed.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array-like of shape (n, n)
+
+    Returns
+    -------
+    diagonal : ndarray of shape (n,)
+    """
+    return np.asarray(matrix.diagonal() if sparse.issparse(matrix) else np.asarray(matrix).diagonal())
 
 
 def advice_on_distances(diagonal: np.ndarray, problem: Any, name: str = "M") -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.graphs.adapters import aligned_mask, as_similarity
+from symrelu.kernels.arpack import largest_eigenvalue
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.operators import (
     BACKENDS,
@@ -21,10 +22,10 @@ from symrelu.operators import (
     operator_class,
     unknown_entries,
 )
-from symrelu.problem.distances import advice_on_distances
+from symrelu.problem.distances import advice_on_distances, given_diagonal
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
-    DIAGONALS,
+    DIAGONAL_SETTINGS,
     SUPPORTS,
     as_array,
     check_choice,
@@ -111,9 +112,10 @@ class Problem:
             Anything that :func:`symrelu.graphs.as_similarity` reads. A Problem is returned unchanged.
         mask : sparse or dense bool matrix of shape (n, n), or DataFrame, optional
             True where the entry is unobserved. It must be None if M is a Problem, which has its own mask.
-        diagonal : {"fit", "ignore"}, default="fit"
-            "ignore" treats the diagonal as unobserved. A Problem keeps its own setting; "ignore" is an error if
-            that is "fit".
+        diagonal : {"fit", "ignore", "auto"}, default="fit"
+            "ignore" treats the diagonal as unobserved. "auto" does so if every observed entry of the diagonal
+            is zero, as in a graph, and fits it otherwise. A Problem keeps its own setting; "ignore" is an error
+            if that is "fit".
         name : str, default="M"
             Name of M in messages.
         warn_if_distances : bool, default=False
@@ -123,14 +125,18 @@ class Problem:
         -------
         problem : Problem
         """
-        check_choice("diagonal", diagonal, DIAGONALS)
+        check_choice("diagonal", diagonal, DIAGONAL_SETTINGS)
         if isinstance(M, Problem):
             M._check_no_conflict(mask, diagonal, name)
             problem = M
         else:
             matrix, labels = as_similarity(M)
-            observed = check_observed(matrix, aligned_mask(mask, labels), diagonal, name=name)
-            problem = cls._from_checked(*observed, diagonal, labels)
+            # A diagonal that "auto" ignores has no entries to remove, so it can be resolved after the checks.
+            checked = "fit" if diagonal == "auto" else diagonal
+            observed, mask = check_observed(matrix, aligned_mask(mask, labels), checked, name=name)
+            if diagonal == "auto":
+                diagonal = "fit" if observed.diagonal().any() else "ignore"
+            problem = cls._from_checked(observed, mask, diagonal, labels)
             # Kept aside, because an ignored diagonal is no longer in M. It shows whether M holds distances.
             vars(problem)["_given_diagonal"] = given_diagonal(matrix)
         advice = problem.advice_on_distances(name) if warn_if_distances else None
@@ -217,6 +223,24 @@ class Problem:
             return math.ldexp(alpha, -2 * self.exponent)
         except OverflowError:
             raise ValueError(f"alpha={alpha:g} is too large for the scale of M. Use a smaller one.") from None
+
+    def alpha_of(self, shrinkage: float) -> float:
+        """Return the Tikhonov weight alpha that has the same effect on M in any units.
+
+        The penalty alpha/2 ||U||^2 lowers the eigenvalues of X by alpha/2, here ``shrinkage`` times the largest
+        eigenvalue of M. At U = 0 the Hessian is alpha - 2 M, so from a shrinkage of 1 on, U = 0 is a minimum.
+        """
+        alpha = 2 * shrinkage * self._largest_eigenvalue if shrinkage else 0.0
+        try:
+            return math.ldexp(alpha, 2 * self.exponent)
+        except OverflowError:
+            raise ValueError(f"shrinkage={shrinkage:g} is too large for M. Use a smaller one.") from None
+
+    @cached_property
+    def _largest_eigenvalue(self) -> float:
+        """The largest eigenvalue of ``scaled``, with zeros at the unobserved entries."""
+        with single_threaded_blas():  # so that the digits do not depend on threads
+            return largest_eigenvalue(self.scaled)
 
     @cached_property
     def unknown(self) -> Any | None:
@@ -358,20 +382,6 @@ class Problem:
     @cached_property
     def _packed(self) -> dict[str, Operator]:
         return {}
-
-
-def given_diagonal(matrix: Any) -> np.ndarray:
-    """Return the diagonal of a square matrix as it was passed.
-
-    Parameters
-    ----------
-    matrix : sparse matrix or array-like of shape (n, n)
-
-    Returns
-    -------
-    diagonal : ndarray of shape (n,)
-    """
-    return np.asarray(matrix.diagonal() if sparse.issparse(matrix) else np.asarray(matrix).diagonal())
 
 
 def _off_diagonal(matrix: Any) -> int:

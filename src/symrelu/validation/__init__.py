@@ -27,6 +27,7 @@ from symrelu.validation.formats import (
     reject_text,
 )
 from symrelu.validation.matrices import (
+    DIAGONAL_SETTINGS,
     DIAGONALS,
     SUPPORTS,
     check_hidden,
@@ -35,6 +36,7 @@ from symrelu.validation.matrices import (
     check_rows,
     check_similarity,
     hidden_part,
+    read_rows,
 )
 from symrelu.validation.parameters import (
     check_callback,
@@ -49,6 +51,7 @@ from symrelu.validation.scale import exponent_of, scale_exponent, scaled
 
 __all__ = [
     "DIAGONALS",
+    "DIAGONAL_SETTINGS",
     "SUPPORTS",
     "NothingObserved",
     "as_array",
@@ -74,6 +77,7 @@ __all__ = [
     "hidden_part",
     "is_well_formed_sparse",
     "random_generator",
+    "read_rows",
     "reject_foreign_objects",
     "reject_masked_arrays",
     "reject_non_matrix",

@@ -24,6 +24,7 @@ from symrelu.validation.formats import check_square, to_boolean, to_floats, with
 from symrelu.validation.parameters import check_choice
 
 DIAGONALS = ("fit", "ignore")  # whether the diagonal of M is fitted or treated as unobserved
+DIAGONAL_SETTINGS = (*DIAGONALS, "auto")  # what a user may pass; Problem.of resolves "auto"
 SUPPORTS = ("equal", "at_least")  # whether X = M is required where M > 0, or X >= M suffices
 
 # Asymmetry up to this fraction of the largest entry is taken as rounding errors of a kernel or a normalisation.
@@ -146,6 +147,13 @@ def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> 
         In float32 or float64; a csr_array is canonical.
     mask : csr_array or ndarray of bool of shape (n_new, n), or None
     """
+    M, mask = read_rows(M, n, mask, name)
+    _check_values(M, name)
+    return M, mask
+
+
+def read_rows(M: Any, n: int, mask: Any | None, name: str) -> tuple[Any, Any | None]:
+    """Return rows as :func:`check_rows` does, without a check of their values."""
 
     def check_shape(shape: tuple[int, ...], name: str) -> None:
         if len(shape) != 2 or shape[1] != n:
@@ -159,9 +167,7 @@ def check_rows(M: Any, n: int, mask: Any | None = None, name: str = "M_new") -> 
         mask = to_boolean(mask)
         if mask.shape != M.shape:
             raise ValueError(f"mask must have the shape of {name}, {M.shape}, got {mask.shape}.")
-    M = without(M, mask)
-    _check_values(M, name)
-    return M, mask
+    return without(M, mask), mask
 
 
 def check_mask(mask: Any | None, n: int) -> Any | None:
