@@ -108,6 +108,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         solver: Any = Run.solver,
         alpha: float = Model.alpha,
         zero_weight: float = Model.zero_weight,
+        support: str = Model.support,
         init: Any = Start.init,
         tol: float = 1e-6,
         gtol: float = Limits.gtol,
@@ -129,6 +130,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.solver = solver
         self.alpha = alpha
         self.zero_weight = zero_weight
+        self.support = support
         self.init = init
         self.tol = tol
         self.gtol = gtol
