@@ -56,6 +56,7 @@ BAD_SETTINGS = {
     "max_time": ({"max_time": -1.0}, ValueError, "max_time must be a finite number > 0"),
     "tol": ({"tol": -1.0}, ValueError, "tol must be a finite number >= 0"),
     "diagonal": ({"diagonal": "keep"}, ValueError, "diagonal must be one of 'fit', 'ignore', got 'keep'"),
+    "support": ({"support": "most"}, ValueError, "support must be one of 'equal', 'at_least', got 'most'"),
     "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
     "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
     "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),
