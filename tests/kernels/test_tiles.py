@@ -61,7 +61,7 @@ def test_excess_is_the_formula(dtype, zero_weight, at_least, seed, shape):
     met = (M > 0) & (X > M) & at_least
     short = (M > 0) & ~met
     expected = np.where(short, X - M, np.where(zeros, zero_weight * above, 0))
-    settings = dtype(zero_weight), dtype(0 if at_least else np.inf)
+    settings = dtype(zero_weight), at_least
 
     def packed(matrix):
         rows, cols = np.nonzero(matrix)
