@@ -33,6 +33,7 @@ class Problem:
     signature: np.ndarray
     alpha: float = 0.0
     zero_weight: float = 1.0
+    at_least: bool = False
 
     @property
     def n(self) -> int:
@@ -43,10 +44,24 @@ class Problem:
         return len(self.signature)
 
     def settings(self) -> dict[str, Any]:
-        return {"signature": self.signature, "alpha": self.alpha, "zero_weight": self.zero_weight}
+        return {name: getattr(self, name) for name in ("signature", "alpha", "zero_weight", "at_least")}
 
     def astype(self, dtype: Any) -> Problem:
-        return Problem(self.M.astype(dtype), self.unknown, self.signature, self.alpha, self.zero_weight)
+        return replace(self, M=self.M.astype(dtype))
+
+    def residual(self, U: np.ndarray) -> np.ndarray:
+        """Return W - X by the definition of the latent matrix W."""
+        X = (U * self.signature) @ U.T
+        on_support = np.maximum(0, self.M - X) if self.at_least else self.M - X
+        residual = np.where(self.M > 0, on_support, -self.zero_weight * np.maximum(0, X))
+        return np.where(self.unknown, 0, residual)
+
+    def latent(self, U: np.ndarray) -> np.ndarray:
+        """Return W, by its definition."""
+        X = (U * self.signature) @ U.T
+        on_support = np.maximum(self.M, X) if self.at_least else self.M
+        on_zeros = np.minimum(0, X) + (1 - self.zero_weight) * np.maximum(0, X)
+        return np.where(self.unknown, X, np.where(self.M > 0, on_support, on_zeros))
 
 
 def reference(problem: Problem) -> Operator:
@@ -157,6 +172,7 @@ def random_problem(
     ignore_diagonal: bool = False,
     alpha: float = 0.0,
     zero_weight: float = 1.0,
+    at_least: bool = False,
 ) -> Problem:
     rng = np.random.default_rng(seed)
     factor = rng.standard_normal((n, rank + 2))
@@ -168,7 +184,7 @@ def random_problem(
     unknown = np.triu(unknown) | np.triu(unknown).T
     unknown |= np.eye(n, dtype=bool) & ignore_diagonal
     signature = np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
-    return Problem(M, unknown, signature, alpha, zero_weight)
+    return Problem(M, unknown, signature, alpha, zero_weight, at_least)
 
 
 PROBLEMS = {
@@ -180,12 +196,16 @@ PROBLEMS = {
     "signed": random_problem(5, n_negative=1),
     "zeros weighted": random_problem(6, zero_weight=0.2),
     "everything": random_problem(7, n_negative=2, masked=0.1, ignore_diagonal=True, alpha=0.1, zero_weight=0.5),
+    "at least": random_problem(8, at_least=True),
+    "everything, at least": random_problem(
+        9, n_negative=2, masked=0.1, ignore_diagonal=True, alpha=0.1, zero_weight=0.5, at_least=True
+    ),
 }
 
 
 @st.composite
 def problems(draw: Any, max_n: int = 24, max_rank: int = 6, scales: Any = None) -> Problem:
-    """Draw a problem of any density, mask, diagonal policy, signature, weights and scale."""
+    """Draw a problem of any density, mask, diagonal policy, signature, weights, support and scale."""
     n = draw(st.integers(1, max_n))
     rank = draw(st.integers(1, min(n, max_rank)))
     problem = random_problem(
@@ -198,6 +218,7 @@ def problems(draw: Any, max_n: int = 24, max_rank: int = 6, scales: Any = None) 
         ignore_diagonal=draw(st.booleans()),
         alpha=draw(st.sampled_from([0.0, 0.5])),
         zero_weight=draw(st.sampled_from([1.0, 0.5, 0.01])),
+        at_least=draw(st.booleans()),
     )
     scale = draw(scales) if scales is not None else 4.0 ** draw(st.integers(-6, 6))
     return replace(problem, M=problem.M * scale, alpha=problem.alpha * scale)

@@ -8,9 +8,16 @@ from sklearn.metrics import accuracy_score
 from symrelu import metrics
 
 
+def errors(M, X, support):
+    """M - max(0, X), or what is missing and what is too much."""
+    error = M - np.maximum(0, X)
+    return np.where((M > 0) & (error < 0) & (support == "at_least"), 0, error)
+
+
+@pytest.mark.parametrize("support", ["equal", "at_least"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
-def test_errors_by_definition(kind, scale):
+def test_errors_by_definition(kind, scale, support):
     problem = random_problem(0, masked=0.2)
     rng = np.random.default_rng(0)
     U, s = rng.standard_normal((30, 3)), np.array([1, 1, -1])
@@ -20,23 +27,33 @@ def test_errors_by_definition(kind, scale):
         (np.eye(30, dtype=bool), {"diagonal": "ignore"}),
         (problem.unknown, {"mask": kind(problem.unknown)}),
     ):
-        expected = np.linalg.norm((problem.M - np.maximum(0, X))[~hidden]) / np.linalg.norm(problem.M[~hidden])
-        given = kind(problem.M * scale), U * np.sqrt(scale), s
+        wrong = errors(problem.M, X, support)[~hidden]
+        expected = np.linalg.norm(wrong) / np.linalg.norm(problem.M[~hidden])
+        given, settings = (kind(problem.M * scale), U * np.sqrt(scale), s), settings | {"support": support}
         assert_allclose(metrics.relative_error(*given, **settings), expected, rtol=1e-10)
         assert_allclose(metrics.half_squared_error(*given, **settings), expected**2 / 2, rtol=1e-10)
 
 
+@pytest.mark.parametrize("support", ["equal", "at_least"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
-def test_held_out_error_by_definition(kind, scale, monkeypatch):
+def test_held_out_error_by_definition(kind, scale, support, monkeypatch):
     monkeypatch.setattr(metrics, "_ENTRY_BATCH", 7)
     problem = random_problem(0, masked=0.2)
     U, s = np.random.default_rng(0).standard_normal((30, 3)), np.array([1, 1, -1])
     X = (U * s) @ U.T
     hidden = problem.unknown
-    expected = np.linalg.norm((problem.M - np.maximum(0, X))[hidden]) / np.linalg.norm(problem.M[hidden])
+    expected = np.linalg.norm(errors(problem.M, X, support)[hidden]) / np.linalg.norm(problem.M[hidden])
     given = kind(problem.M * scale), U * np.sqrt(scale), s
-    assert_allclose(metrics.held_out_error(*given, mask=kind(hidden)), expected)
+    assert_allclose(metrics.held_out_error(*given, mask=kind(hidden), support=support), expected)
+
+
+def test_another_support_is_refused():
+    message = "support must be one of 'equal', 'at_least', got 'most'"
+    with pytest.raises(ValueError, match=message):
+        metrics.relative_error(np.eye(2), np.ones((2, 1)), support="most")
+    with pytest.raises(ValueError, match=message):
+        metrics.held_out_error(np.eye(2), np.ones((2, 1)), mask=np.eye(2, dtype=bool), support="most")
 
 
 def test_nothing_observed_or_nothing_hidden_is_an_error():

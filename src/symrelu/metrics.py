@@ -15,6 +15,8 @@ from symrelu.kernels.scores import pair_scores
 from symrelu.operators import Operator
 from symrelu.problem import Problem, read_hidden
 from symrelu.validation import (
+    SUPPORTS,
+    check_choice,
     check_factor,
     check_integer,
     check_number,
@@ -28,7 +30,13 @@ _STREAM = 2  # of random numbers: masks must be independent of data and starts w
 
 
 def relative_error(
-    M: Any, U: Any, signature: Any | None = None, *, diagonal: str = "fit", mask: Any | None = None
+    M: Any,
+    U: Any,
+    signature: Any | None = None,
+    *,
+    diagonal: str = "fit",
+    mask: Any | None = None,
+    support: str = "equal",
 ) -> float:
     """Return ||M - max(0, X)||_F / ||M||_F, X = (U * signature) U^T, over the observed entries.
 
@@ -43,6 +51,8 @@ def relative_error(
         As for :func:`symrelu.decompose`.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry is unobserved.
+    support : {"equal", "at_least"}, default="equal"
+        With "at_least", entries with X > M > 0 count as exact: only what X lacks there is an error.
 
     Returns
     -------
@@ -54,29 +64,38 @@ def relative_error(
     >>> from symrelu.metrics import relative_error
     >>> relative_error(np.eye(3), np.zeros((3, 1)))
     1.0
+    >>> U = 2 * np.eye(3)
+    >>> relative_error(np.eye(3), U), relative_error(np.eye(3), U, support="at_least")
+    (3.0, 0.0)
     """
-    op, U = _operator(Problem.of(M, mask, diagonal), U, signature)
+    op, U = _operator(Problem.of(M, mask, diagonal), U, signature, support)
     return op.relative_error(op.loss(U).loss)
 
 
 def half_squared_error(
-    M: Any, U: Any, signature: Any | None = None, *, diagonal: str = "fit", mask: Any | None = None
+    M: Any,
+    U: Any,
+    signature: Any | None = None,
+    *,
+    diagonal: str = "fit",
+    mask: Any | None = None,
+    support: str = "equal",
 ) -> float:
     """Return relative_error^2 / 2, as reported in the paper's table of real data.
 
     Parameters
     ----------
-    M, U, signature, diagonal, mask
+    M, U, signature, diagonal, mask, support
         As for :func:`relative_error`.
 
     Returns
     -------
     error : float
     """
-    return relative_error(M, U, signature, diagonal=diagonal, mask=mask) ** 2 / 2
+    return relative_error(M, U, signature, diagonal=diagonal, mask=mask, support=support) ** 2 / 2
 
 
-def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -> float:
+def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any, support: str = "equal") -> float:
     """Return the relative error over the held-out entries, which were hidden from a fit.
 
     Parameters
@@ -87,6 +106,8 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     signature : array-like of shape (rank,), optional
     mask : sparse or dense bool matrix of shape (n, n)
         True at the held-out entries, the mask of the fit.
+    support : {"equal", "at_least"}, default="equal"
+        As for :func:`relative_error`.
 
     Returns
     -------
@@ -101,6 +122,7 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     >>> held_out_error(np.ones((3, 3)), U, mask=mask)
     0.0
     """
+    at_least = check_choice("support", support, SUPPORTS) == "at_least"
     M, mask = read_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
     # Squares of very large or very small entries would overflow or underflow.
@@ -113,8 +135,10 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any) -
     for batch in gen_batches(len(rows), _ENTRY_BATCH):
         i, j = rows[batch], cols[batch]
         truth = np.asarray(M[i, j], dtype=np.float64).ravel()
-        X = pair_scores(U, V, i, j)
-        wrong += float(np.sum((truth - np.maximum(0, X)) ** 2, dtype=np.float64))
+        error = truth - np.maximum(0, pair_scores(U, V, i, j))
+        if at_least:
+            error[(truth > 0) & (error < 0)] = 0
+        wrong += float(np.sum(error**2, dtype=np.float64))
         total += float(np.sum(truth**2))
     return math.sqrt(wrong / total) if total else math.inf
 
@@ -179,10 +203,10 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
     return Problem.of(M, mask, diagonal).parameters_per_pair(check_integer("rank", rank, 1))
 
 
-def _operator(problem: Problem, U: Any, signature: Any | None) -> tuple[Operator, np.ndarray]:
+def _operator(problem: Problem, U: Any, signature: Any | None, support: str) -> tuple[Operator, np.ndarray]:
     """Return M as an operator, and U in the units of the operator."""
     U, signature = _check_factor(problem.M, U, signature)
-    return problem.operator(signature), np.ldexp(U, -problem.exponent)
+    return problem.operator(signature, support=support), np.ldexp(U, -problem.exponent)
 
 
 def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:

@@ -19,9 +19,9 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
 
     monkeypatch.setattr(cli.fit, "decompose", spy)
     options = (
-        "--rank 4 --n-negative 1 --diagonal ignore --zero-weight 0.5 --alpha 0.1 --init spectral --solver aapb "
-        "--step-size 3 --momentum 0.5 --safeguard --tol 1e-3 --gtol 1e-5 --ftol 1e-7 --max-iter 9 --max-time 8 "
-        "--seed 2 --backend sparse"
+        "--rank 4 --n-negative 1 --diagonal ignore --zero-weight 0.5 --support at_least --alpha 0.1 "
+        "--init spectral --solver aapb --step-size 3 --momentum 0.5 --safeguard --tol 1e-3 --gtol 1e-5 "
+        "--ftol 1e-7 --max-iter 9 --max-time 8 --seed 2 --backend sparse"
     )
     arguments = ["--mask", mask, "--checkpoint", tmp_path / "c.npz", *options.split()]
     code, _, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-o", tmp_path / "o.npz", *arguments)
@@ -34,6 +34,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "n_negative": 1,
         "diagonal": "ignore",
         "zero_weight": 0.5,
+        "support": "at_least",
         "alpha": 0.1,
         "init": "spectral",
         "tol": 1e-3,

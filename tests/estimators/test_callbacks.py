@@ -22,6 +22,7 @@ class Recorder:
         self.stop_at = stop_at
         self.calls = []
         self.scores = []
+        self.supports = set()
 
     def setup(self, estimator, context):
         self.calls.append("setup")
@@ -33,6 +34,7 @@ class Recorder:
         self.calls.append(f"end {context.task_name}")
         if context.task_name == "step":
             self.scores.append(fitted_estimator.score(X))
+            self.supports.add(fitted_estimator.solution_.support)
             assert fitted_estimator.n_iter_ == estimator.latest_record_.iteration
             assert fitted_estimator.diagonal_ in ("fit", "ignore")
             return estimator.latest_record_.iteration == self.stop_at
@@ -57,6 +59,12 @@ def test_a_callback_stops_the_fit(M):
         estimator = SymReLU(3, random_state=0).set_callbacks(recorder).fit(M)
     assert estimator.n_iter_ == 2
     assert recorder.calls[-1] == "teardown"
+
+
+def test_callbacks_see_the_model_of_the_fit(M):
+    recorder = Recorder()
+    SymReLU(3, support="at_least", random_state=0).set_callbacks(recorder).fit(M)
+    assert recorder.supports == {"at_least"}
 
 
 def test_progress_bar(M, capsys):

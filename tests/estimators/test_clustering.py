@@ -123,6 +123,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "solver": AAPB(step_size=2),
         "alpha": 0.5,
         "zero_weight": 0.5,
+        "support": "at_least",
         "init": "imputed",
         "tol": 1e-3,
         "gtol": 1e-5,

@@ -59,6 +59,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "solver": AAPB(step_size=2),
         "shrinkage": 0.25,
         "zero_weight": 0.5,
+        "support": "at_least",
         "init": "spectral",
         "tol": 1e-3,
         "gtol": 1e-5,

@@ -219,6 +219,10 @@ OTHERS = {
     "seed": ({"random_state": 1}, "it was written with random_state=0, this fit has random_state=1"),
     "signs": ({"n_negative": 1}, "it was written with n_negative=0, this fit has n_negative=1"),
     "weight": ({"zero_weight": 0.5}, "it was written with zero_weight=1.0"),
+    "support": (
+        {"support": "at_least"},
+        "it was written with support='equal', this fit has support='at_least'",
+    ),
     "dtype": ({"M": M.astype(np.float32)}, "it was written for another matrix"),
     "backend": ({"backend": "sparse"}, "it was written with backend='dense', this fit has backend='sparse'"),
 }

@@ -60,6 +60,7 @@ BAD_SETTINGS = {
         ValueError,
         "diagonal must be one of 'fit', 'ignore', 'auto', got 'keep'",
     ),
+    "support": ({"support": "most"}, ValueError, "support must be one of 'equal', 'at_least', got 'most'"),
     "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
     "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
     "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),

@@ -39,9 +39,10 @@ def test_two_halves_are_a_whole(name, kind, path):
     [
         {"n_negative": "auto", "diagonal": "ignore"},
         {"mask": np.eye(60, dtype=bool), "alpha": 0.1, "zero_weight": 0.5},
+        {"mask": np.eye(60, dtype=bool), "zero_weight": 0.5, "support": "at_least"},
         {"init": np.random.default_rng(0).standard_normal((60, 3))},
     ],
-    ids=["signed", "mask", "array"],
+    ids=["signed", "mask", "at least", "array"],
 )
 def test_settings_are_those_of_the_first_half(settings, path):
     whole = decompose(M, 3, max_iter=12, **FIT, **settings)

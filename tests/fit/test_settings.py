@@ -56,6 +56,7 @@ def test_values_are_frozen(value):
             ValueError,
             "diagonal must be one of 'fit', 'ignore', 'auto', got 'keep'",
         ),
+        (Model, {"support": "most"}, ValueError, "support must be one of 'equal', 'at_least', got 'most'"),
         (Model, {"zero_weight": 0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         (Model, {"zero_weight": None}, TypeError, r"zero_weight must be a number in \(0, 1\], got None"),
         (Model, {"alpha": -1}, ValueError, "alpha must be a finite number >= 0, got -1"),
@@ -109,7 +110,7 @@ def test_a_model_is_checked_against_the_size_of_the_matrix(given, error, message
 def test_a_model_of_a_size_is_plain():
     model = Model(rank=np.int64(3), n_negative=np.int8(1), alpha=1, zero_weight=np.float32(0.5)).for_size(5)
     assert model == Model(rank=3, n_negative=1, alpha=1.0, zero_weight=0.5)
-    assert [type(value) for value in vars(model).values()] == [int, int, str, float, float]
+    assert [type(value) for value in vars(model).values()] == [int, int, str, float, str, float]
     assert Model(rank=3, n_negative="auto").for_size(5).n_negative == "auto"
 
 

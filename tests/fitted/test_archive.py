@@ -25,6 +25,11 @@ EXPECTED = json.loads((DATA / "expected-0.1.0.json").read_text())
 MODELS = ("SymmetricReLU", "Linear", "TwoFactor")
 
 
+def fields_of(path):
+    with np.load(path) as content:
+        return json.loads(str(content["solution"]))
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_solutions_of_0_1_0_are_read(name):  # issue 11.18
     solution = Solution.load(DATA / f"{name}-0.1.0.npz")
@@ -51,15 +56,18 @@ def test_byte_order_of_another_machine(tmp_path, solution):
     assert_same(Solution.load(path), solution)
 
 
+@pytest.mark.parametrize("support", ["equal", "at_least"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_save_and_load(tmp_path, dtype):
+def test_save_and_load(tmp_path, dtype, support):
     M, _ = make_relu_gram(20, 2, random_state=0)
-    solution = decompose(M.astype(dtype), 2, random_state=0, max_iter=20)
+    solution = decompose(M.astype(dtype), 2, support=support, random_state=0, max_iter=20)
     path = tmp_path / "fit.npz"
     solution.save(path)
     loaded = Solution.load(path)
     assert loaded.U.dtype == dtype
+    assert loaded.support == support
     assert_same(loaded, solution)
+    assert_array_equal(loaded.transform(M[:3]), solution.transform(M[:3]))
     assert [file.name for file in tmp_path.iterdir()] == ["fit.npz"]
 
 
@@ -71,10 +79,22 @@ def test_every_model_is_saved(tmp_path, solution, name):
     assert_same(Solution.load(path), solution)
     with np.load(path) as content:  # the format of 0.1.0
         assert ("V" in content.files) == (name == "TwoFactor")
-        numbers = json.loads(str(content["solution"]))
+    numbers = fields_of(path)
     assert numbers["version"] == 1
     assert numbers["relu"] == (name != "Linear")
     assert numbers["alpha"] == (0.1 if name == "SymmetricReLU" else 0.0)
+
+
+def test_a_header_without_support_means_equal(tmp_path, solution):
+    """So did all fits of 0.1, which refuses headers with other fields."""
+    path = tmp_path / "fit.npz"
+    solution.save(path)
+    assert "support" not in fields_of(path)
+    assert Solution.load(path).support == "equal"
+    other = dataclasses.replace(solution, model=dataclasses.replace(solution.model, support="at_least"))
+    other.save(path)
+    assert fields_of(path)["support"] == "at_least"
+    assert_same(Solution.load(path), other)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -188,6 +208,7 @@ def changed(solution, path, /, **changes):
         ({"diagonal": "perhaps"}, "diagonal must be one of 'fit', 'ignore', got 'perhaps'"),
         ({"diagonal": "auto"}, "diagonal must be one of 'fit', 'ignore', got 'auto'"),
         ({"zero_weight": 0}, r"zero_weight must be a number in \(0, 1\], got 0"),
+        ({"support": "most"}, "support must be one of 'equal', 'at_least', got 'most'"),
         ({"relu": 1}, "relu must be true or false, got 1"),
         ({"relu": None}, "its header has no 'relu'"),
         # what no fit of the model could have
@@ -195,6 +216,10 @@ def changed(solution, path, /, **changes):
         (
             {"relu": False, "alpha": 0.0, "zero_weight": 0.5},
             "zero_weight = 0.5 does not match the model Linear",
+        ),
+        (
+            {"relu": False, "alpha": 0.0, "support": "at_least"},
+            "support = at_least does not match the model Linear",
         ),
         ({"V": np.ones((30, 4))}, "alpha = 0.1 does not match the model TwoFactor"),
         ({"V": np.ones((30, 4)), "alpha": 0.0, "relu": False}, "relu = False does not match .* TwoFactor"),

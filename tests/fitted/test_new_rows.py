@@ -1,11 +1,14 @@
 """New rows: the convex problem of each is solved, and fitted items get their own rows back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sklearn
 from helpers import PROBLEMS, factor, problems
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.linalg import norm
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import lsq_linear, minimize, nnls
@@ -17,16 +20,21 @@ from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.fitted.new_rows import explained_squares, transform_rows
 
 
-def cost(u, m, unknown, V, alpha, zero_weight):
+def cost(u, m, unknown, V, alpha, zero_weight, at_least=False):
     """The formula, and its gradient."""
     x = V @ u
-    excess = np.where(m > 0, x - m, zero_weight * np.maximum(0, x)) * ~unknown
-    value = 0.5 * np.sum(np.where(m > 0, x - m, np.sqrt(zero_weight) * np.maximum(0, x)) ** 2 * ~unknown)
+    gap = np.minimum(0, x - m) if at_least else x - m
+    excess = np.where(m > 0, gap, zero_weight * np.maximum(0, x)) * ~unknown
+    value = 0.5 * np.sum(np.where(m > 0, gap, np.sqrt(zero_weight) * np.maximum(0, x)) ** 2 * ~unknown)
     return value + alpha / 4 * u @ u, V.T @ excess + alpha / 2 * u
 
 
+def settings_of(problem):
+    return {"alpha": problem.alpha, "zero_weight": problem.zero_weight, "at_least": problem.at_least}
+
+
 def transformed(problem, U, **changes):
-    settings = {"alpha": problem.alpha, "zero_weight": problem.zero_weight, **changes}
+    settings = settings_of(problem) | changes
     return transform_rows(problem.M, U, problem.signature, mask=problem.unknown, **settings)
 
 
@@ -34,7 +42,7 @@ def assert_optimal(problem, U, U_new):
     """Each row has a vanishing gradient, at the scale of the terms that it is the sum of."""
     V = U * problem.signature
     for m, unknown, u in zip(problem.M, problem.unknown, U_new, strict=True):
-        _, gradient = cost(u, m, unknown, V, problem.alpha, problem.zero_weight)
+        _, gradient = cost(u, m, unknown, V, **settings_of(problem))
         terms = np.abs(V).T @ (np.abs(V @ u) + m) + problem.alpha * np.abs(u)
         assert (np.abs(gradient) <= 1e-8 * terms.max()).all()
 
@@ -47,7 +55,7 @@ def test_optimality_and_another_solver(name):
     assert_optimal(problem, U, U_new)
     V = U * problem.signature
     for m, unknown, u in zip(problem.M[:5], problem.unknown[:5], U_new[:5], strict=True):
-        arguments = (m, unknown, V, problem.alpha, problem.zero_weight)
+        arguments = (m, unknown, V, *settings_of(problem).values())
         other = minimize(cost, np.zeros_like(u), arguments, jac=True, method="BFGS", options={"gtol": 1e-10})
         assert cost(u, *arguments)[0] <= other.fun + 1e-9 * (1 + other.fun)
 
@@ -58,8 +66,11 @@ def test_optimality_of_any_row(problem, seed):
     assert_optimal(problem, U, transformed(problem, U))
 
 
-def lowest_cost(m, unknown, V, alpha, zero_weight):
-    """The lowest cost by bounded least squares: to the product x of a zero any s >= 0 may be added."""
+def lowest_cost(m, unknown, V, alpha, zero_weight, at_least=False):
+    """The lowest cost by bounded least squares.
+
+    Any s >= 0 may be added to the product x of a zero and, if x >= m suffices, subtracted from the others.
+    """
     m, V = m[~unknown], V[~unknown]
     weights = np.where(m > 0, 1, np.sqrt(zero_weight))
     A = np.vstack([V * weights[:, None], np.sqrt(alpha / 2) * np.eye(V.shape[1])])
@@ -67,7 +78,7 @@ def lowest_cost(m, unknown, V, alpha, zero_weight):
     # A basis of what the columns span: of dependent columns only rounding would be left to go along.
     basis, values, _ = np.linalg.svd(A / np.where(sizes > 0, sizes, 1), full_matrices=False)
     A = basis[:, values > 1e-13 * values.max(initial=0.0)]
-    slack = np.eye(len(A), len(m))[:, m == 0]
+    slack = (np.eye(len(A), len(m)) * np.where(m > 0, -1, 1))[:, (m == 0) | at_least]
     # So would it be where they depend on each other but for a zero of M, hence the bound.
     free = np.full(A.shape[1], 1e5 * max(m.max(initial=0.0), 1e-300))
     lower = np.append(-free, np.zeros(slack.shape[1]))
@@ -97,7 +108,7 @@ def test_the_minimum_whatever_the_sizes_of_columns_and_rows(problem, data):
     """Issue 11.2: a ridge next to the mean curvature swallowed the small columns."""
     U = data.draw(uneven_factors(problem))
     V = U * problem.signature
-    settings = (V, problem.alpha, problem.zero_weight)
+    settings = (V, *settings_of(problem).values())
     U_new = transformed(problem, U)
     for k, (m, unknown) in enumerate(zip(problem.M, problem.unknown, strict=True)):
         square = np.sum(m[~unknown] ** 2)
@@ -107,14 +118,7 @@ def test_the_minimum_whatever_the_sizes_of_columns_and_rows(problem, data):
         units = np.sqrt(np.sum(V**2, axis=0) + problem.alpha / 2)
         assert (np.abs(gradient) <= 1e-8 * units * np.sqrt(square)).all()
         mask = problem.unknown[k : k + 1]
-        alone = transform_rows(
-            problem.M[k : k + 1],
-            U,
-            problem.signature,
-            alpha=problem.alpha,
-            zero_weight=problem.zero_weight,
-            mask=mask,
-        )
+        alone = transform_rows(problem.M[k : k + 1], U, problem.signature, mask=mask, **settings_of(problem))
         assert_allclose(alone[0], U_new[k], rtol=0, atol=1e-6 * np.abs(U_new[k]).max())
 
 
@@ -127,9 +131,11 @@ def test_the_shortest_minimum_whatever_the_sizes_of_columns(problem, data):
     for m, unknown, u in zip(problem.M, problem.unknown, U_new, strict=True):
         x = V @ u
         near = 1e-7 * np.abs(x[(m > 0) & ~unknown]).max(initial=0.0)
-        held = V[((m > 0) | (x > near)) & ~unknown]
-        walls = V[(m == 0) & (np.abs(x) <= near) & ~unknown]
-        parts = np.vstack([held, -held, -walls])
+        distance = np.where(m > 0, m - x, x)  # above zero: the product is on the wrong side
+        one_sided = (m == 0) | problem.at_least
+        held = V[(~one_sided | (distance > near)) & ~unknown]
+        walls = one_sided & (np.abs(distance) <= near) & ~unknown
+        parts = np.vstack([held, -held, (V * np.where(m > 0, 1, -1)[:, None])[walls]])
         parts = parts[parts.any(axis=1)].T
         parts = parts / np.linalg.norm(parts, axis=0)
         rest = parts @ nnls(parts, u)[0] - u if parts.size else u
@@ -159,7 +165,7 @@ def test_a_small_item_among_hidden_large_ones(size):
 def test_dense_is_sparse_and_rows_are_independent(problem, seed):
     U = factor(problem, seed)
     dense = transformed(problem, U)
-    settings = {"alpha": problem.alpha, "zero_weight": problem.zero_weight}
+    settings = settings_of(problem)
     mask = sparse.csr_array(problem.unknown)
     M = sparse.csr_array(problem.M)
     assert_array_equal(transform_rows(M, U, problem.signature, mask=mask, **settings), dense)
@@ -169,34 +175,32 @@ def test_dense_is_sparse_and_rows_are_independent(problem, seed):
         assert_allclose(alone[0], dense[k], rtol=0, atol=1e-8 * size)
 
 
-def test_unknown_is_absent():
-    problem = PROBLEMS["everything"]
+@pytest.mark.parametrize("label", ["everything", "everything, at least"])
+def test_unknown_is_absent(label):
+    problem = PROBLEMS[label]
     U = factor(problem)
     known = ~problem.unknown[0]
-    fewer = transform_rows(
-        problem.M[:1, known],
-        U[known],
-        problem.signature,
-        alpha=problem.alpha,
-        zero_weight=problem.zero_weight,
-    )
+    fewer = transform_rows(problem.M[:1, known], U[known], problem.signature, **settings_of(problem))
     assert_allclose(transformed(problem, U)[:1], fewer, atol=1e-10)
 
 
+@pytest.mark.parametrize("at_least", [False, True])
 @pytest.mark.parametrize("exponent", [-150, -3, 5, 150])
-def test_scaling(exponent):
+def test_scaling(exponent, at_least):
     """M times 4^k and U times 2^k: the rows are times 2^k, exactly."""
     problem = PROBLEMS["signed"]
-    U = factor(problem)
-    scaled = transform_rows(problem.M * 4.0**exponent, U * 2.0**exponent, problem.signature)
-    assert_array_equal(scaled, transform_rows(problem.M, U, problem.signature) * 2.0**exponent)
+    U, s = factor(problem), problem.signature
+    scaled = transform_rows(problem.M * 4.0**exponent, U * 2.0**exponent, s, at_least=at_least)
+    assert_array_equal(scaled, transform_rows(problem.M, U, s, at_least=at_least) * 2.0**exponent)
 
 
-def test_rows_have_scales_of_their_own():
+@pytest.mark.parametrize("at_least", [False, True])
+def test_rows_have_scales_of_their_own(at_least):
     U = factor(PROBLEMS["signed"])
     M, s = PROBLEMS["signed"].M, PROBLEMS["signed"].signature
     scales = 4.0 ** np.arange(-200, 100, 10)[:, None]
-    assert_allclose(transform_rows(M * scales, U, s) / scales, transform_rows(M, U, s), rtol=1e-7, atol=1e-12)
+    scaled, plain = (transform_rows(A, U, s, at_least=at_least) for A in (M * scales, M))
+    assert_allclose(scaled / scales, plain, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -238,14 +242,15 @@ def test_rows_beyond_the_range_are_refused(dtype):
     assert np.isfinite(transform_rows(M[:1], U, np.ones(1))).all()
 
 
+@pytest.mark.parametrize("at_least", [False, True])
 @pytest.mark.parametrize("size", [1e-200, 1e-100, 1e-10, 1.0])
-def test_a_penalty_far_above_the_factor(size):
+def test_a_penalty_far_above_the_factor(size, at_least):
     """Where alpha is all that matters, u = 2 / alpha times the sum of m_j v_j; 1e-200 used to overflow."""
     U = np.random.default_rng(0).standard_normal((6, 3)) * size
     m = np.array([[1.0, 0, 2, 0, 3, 0]])
     signature = np.array([1.0, 1, -1])
     expected = 2 / 1e30 * m @ (U * signature)
-    assert_allclose(transform_rows(m, U, signature, alpha=1e30), expected, rtol=1e-12)
+    assert_allclose(transform_rows(m, U, signature, alpha=1e30, at_least=at_least), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e170, 1e200])
@@ -255,20 +260,22 @@ def test_the_score_has_no_unit(scale):
     assert_allclose(solution.score(M * scale), decompose(M, 3, random_state=0).score(M), rtol=1e-6)
 
 
-def test_permutations():
-    problem = PROBLEMS["plain"]
+@pytest.mark.parametrize("label", ["plain", "at least"])
+def test_permutations(label):
+    problem = PROBLEMS[label]
     U = factor(problem)
     order = np.random.default_rng(0).permutation(problem.n)
-    again = transform_rows(problem.M[:, order], U[order], problem.signature)
-    assert_allclose(again, transform_rows(problem.M, U, problem.signature), atol=1e-9)
+    permuted = replace(problem, M=problem.M[:, order], unknown=problem.unknown[:, order])
+    assert_allclose(transformed(permuted, U[order]), transformed(problem, U), atol=1e-9)
 
 
-def test_float32():
-    problem = PROBLEMS["plain"]
+@pytest.mark.parametrize("label", ["plain", "at least"])
+def test_float32(label):
+    problem = PROBLEMS[label]
     U = factor(problem)
-    single = transform_rows(problem.M.astype(np.float32), U.astype(np.float32), problem.signature)
+    single = transformed(problem.astype(np.float32), U.astype(np.float32))
     assert single.dtype == np.float32
-    assert_allclose(single, transform_rows(problem.M, U, problem.signature), atol=1e-4)
+    assert_allclose(single, transformed(problem, U), atol=1e-4)
 
 
 def test_least_norm_where_the_items_do_not_span():
@@ -284,14 +291,54 @@ def test_least_norm_where_the_items_do_not_span():
     assert_allclose(transform_rows(np.array([[2.0, 0]]), U, np.ones(2)), [[0, 2]], atol=1e-6)
 
 
-def test_a_row_without_similarities_is_zero():
-    U = np.random.default_rng(0).standard_normal((6, 2))
-    assert not transform_rows(np.zeros((2, 6)), U, np.ones(2)).any()
-    assert not transform_rows(sparse.csr_array((3, 6)), U, np.ones(2)).any()
+def test_the_shortest_row_that_reaches_all_similarities():
+    """If X >= M suffices, it is the shortest vector of a polyhedron."""
+    U, s = np.array([[1.0, 0], [0, 1], [1, 1]]), np.ones(2)
+    # u.(1, 1) >= 4 and the others follow.
+    assert_allclose(transform_rows(np.array([[1.0, 1, 4]]), U, s, at_least=True), [[2, 2]], atol=1e-11)
+    # Only u.(1, 0) >= 3 matters: u.(1, 1) = 3 > 2 costs nothing.
+    assert_allclose(transform_rows(np.array([[3.0, 0, 2]]), U, s, at_least=True), [[3, 0]], atol=1e-11)
+    # Both are equalities here: u = (1, 0) would be shorter, but u.(-1, 2) must be at least 1.
+    U = np.array([[1.0, 0], [-1, 2]])
+    assert_allclose(transform_rows(np.array([[1.0, 1]]), U, s, at_least=True), [[1, 1]], atol=1e-11)
+    # No row reaches both: the errors are equal, as in an ordinary least-squares problem.
+    U = np.array([[1.0], [-1]])
+    assert_allclose(transform_rows(np.array([[2.0, 1]]), U, s[:1], at_least=True), [[0.5]], atol=1e-11)
+
+
+def shortest_by_least_squares(m, V):
+    """Return the shortest u with V u >= m where m > 0 and V u <= 0 elsewhere, or None (Lawson and Hanson)."""
+    sides = np.where(m > 0, 1.0, -1.0)
+    dual = np.vstack([(sides[:, None] * V).T, m])
+    target = np.append(np.zeros(V.shape[1]), 1.0)
+    residual = dual @ nnls(dual, target, maxiter=1000)[0] - target
+    return None if np.linalg.norm(residual) < 1e-6 else -residual[:-1] / residual[-1]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(2, 6))
+def test_reachable_rows_are_the_shortest_by_another_solver(seed, n, rank):
+    rng = np.random.default_rng(seed)
+    V, u = rng.standard_normal((n, rank)), rng.standard_normal(rank)
+    m = np.maximum(0, V @ u) * rng.choice([0.5, 1, 1], n)  # u itself is feasible, and seldom the shortest
+    expected = shortest_by_least_squares(m, V)
+    assume(expected is not None)
+    found = transform_rows(m[None], V, np.ones(rank), at_least=True)[0]
+    assert_allclose(found, expected, rtol=0, atol=1e-6 * (1 + np.linalg.norm(expected)))
+    assert np.linalg.norm(found) <= np.linalg.norm(u) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("at_least", [False, True])
+def test_a_row_without_similarities_is_zero(at_least):
+    U, settings = np.random.default_rng(0).standard_normal((6, 2)), {"at_least": at_least}
+    assert not transform_rows(np.zeros((2, 6)), U, np.ones(2), **settings).any()
+    assert not transform_rows(sparse.csr_array((3, 6)), U, np.ones(2), **settings).any()
     # Nor can an item be placed that is only similar to items that have no place.
     U[0] = 0
-    assert not transform_rows(np.eye(1, 6), U, np.ones(2)).any()
-    assert transform_rows(np.empty((0, 6)), U, np.ones(2)).shape == (0, 2)
+    assert not transform_rows(np.eye(1, 6), U, np.ones(2), **settings).any()
+    assert transform_rows(np.empty((0, 6)), U, np.ones(2), **settings).shape == (0, 2)
+    # Nor one whose similarities are all unobserved.
+    hidden = np.ones((1, 6), bool)
+    assert not transform_rows(np.ones((1, 6)), U, np.ones(2), mask=hidden, **settings).any()
 
 
 def spans(problem_M, U, signature, row, unknown):
@@ -333,9 +380,37 @@ def test_fitted_items_get_their_own_rows(M, rank, fit):
         assert determined > 0.85 * n
 
 
-def test_memory_and_threads_do_not_matter():
+@pytest.mark.parametrize(
+    ("M", "rank", "fit"),
+    [
+        (make_relu_gram(60, 6, random_state=0)[0], 5, {}),
+        (make_relu_gram(60, 6, random_state=1)[0], 4, {"zero_weight": 0.3, "n_negative": 1}),
+        (make_relu_gram(60, 6, random_state=1)[0], 6, {"alpha": 0.5}),
+        (load_digits_graph()[0][:150, :150], 8, {"n_negative": 1, "diagonal": "ignore"}),
+    ],
+    ids=["paper", "weighted and signed", "alpha", "graph"],
+)
+def test_fitted_items_get_rows_that_are_as_good(M, rank, fit):
+    """If X >= M suffices: the cost is not higher, and a row of the same cost is not longer."""
+    solution = decompose(M, rank, support="at_least", tol=0, random_state=0, max_iter=100, **fit)
+    dense = M.toarray() if sparse.issparse(M) else M
+    unknown = np.eye(len(dense), dtype=bool) & (fit.get("diagonal") == "ignore")
+    U_new, V = solution.transform(M, unknown), solution.U * solution.signature
+    shorter = 0
+    for k, (own, new) in enumerate(zip(solution.U, U_new, strict=True)):
+        settings = dense[k], unknown[k], V, solution.alpha, solution.zero_weight, True
+        before, after = cost(own, *settings)[0], cost(new, *settings)[0]
+        assert after <= before + 1e-12 * solution.norm**2
+        if before == 0:
+            shorter += 1
+            assert norm(new) <= norm(own) * (1 + 1e-9)
+    assert shorter or not sparse.issparse(M)
+
+
+@pytest.mark.parametrize("support", ["equal", "at_least"])
+def test_memory_and_threads_do_not_matter(support):
     M, _ = make_relu_gram(400, 8, random_state=0)
-    solution = decompose(M, 6, max_iter=20, tol=0, random_state=0)
+    solution = decompose(M, 6, support=support, max_iter=20, tol=0, random_state=0)
     with threadpool_limits(1, "blas"):
         expected = solution.transform(M)
     with threadpool_limits(2, "blas"):
@@ -359,6 +434,20 @@ def test_score_is_the_share_of_the_squares():
     model = np.maximum(0, solution.transform(new, mask) @ solution.U.T)
     expected = 1 - np.sum((new - model)[~mask] ** 2) / np.sum(new[~mask] ** 2)
     assert_allclose(solution.score(new, mask), expected, rtol=1e-12)
+
+
+def test_score_counts_only_what_is_missing():
+    """The squares of max(0, M - max(0, X)) where M > 0, and of max(0, X) where M = 0."""
+    M, _ = make_relu_gram(100, 5, random_state=0)
+    solution = decompose(M[:80, :80], 3, support="at_least", random_state=0)
+    new, mask = M[80:, :80], np.random.default_rng(0).random((20, 80)) < 0.2
+    for hidden in (np.zeros_like(mask), mask):
+        model = np.maximum(0, solution.transform(new, hidden) @ solution.U.T)
+        missing = np.where(new > 0, np.maximum(0, new - model), model)[~hidden]
+        expected = 1 - np.sum(missing**2) / np.sum(new[~hidden] ** 2)
+        assert 0 < expected < 1
+        assert_allclose(solution.score(new, hidden), expected, rtol=1e-12)
+        assert_allclose(solution.score(sparse.csr_array(new), hidden), expected, rtol=1e-12)
 
 
 def test_score_without_similarities():

@@ -14,15 +14,26 @@ LONGEST = 100.0
 ENOUGH = 0.01
 
 
-def cost(X, coded, zero_weight):
+def gaps(X, coded, at_least):
+    """Return what a product exceeds its similarity by, as far as that counts."""
+    return np.minimum(0, X - coded) if at_least else X - coded
+
+
+def cost(X, coded, zero_weight, at_least):
     """Return the cost of each row."""
-    squares = np.where(coded > 0, (X - coded) ** 2, zero_weight * np.maximum(0, X) ** 2)
+    squares = np.where(coded > 0, gaps(X, coded, at_least) ** 2, zero_weight * np.maximum(0, X) ** 2)
     return np.sum(np.where(coded < 0, 0.0, squares), axis=1) / 2
 
 
-def derivative(X, coded, zero_weight):
+def derivative(X, coded, zero_weight, at_least):
     """Return the derivative of the cost by each product."""
-    return np.where(coded > 0, X - coded, np.where(coded == 0, zero_weight * np.maximum(0, X), 0.0))
+    of_zeros = np.where(coded == 0, zero_weight * np.maximum(0, X), 0.0)
+    return np.where(coded > 0, gaps(X, coded, at_least), of_zeros)
+
+
+def active_entries(X, coded, at_least):
+    """Return where the cost has curvature."""
+    return ((coded == 0) & (X > 0)) | ((coded > 0) & ((coded > X) | (not at_least)))
 
 
 def random_rows(rng, shape):
@@ -31,81 +42,83 @@ def random_rows(rng, shape):
     return rng.standard_normal(shape), coded
 
 
-@given(seed=SEEDS, shape=SHAPES, zero_weight=WEIGHTS)
-def test_the_excess_is_the_derivative_of_the_cost(seed, shape, zero_weight):
+@given(seed=SEEDS, shape=SHAPES, zero_weight=WEIGHTS, at_least=st.booleans())
+def test_the_excess_is_the_derivative_of_the_cost(seed, shape, zero_weight, at_least):
     X, coded = random_rows(np.random.default_rng(seed), shape)
-    assume((np.abs(X) > 1e-3).all())  # differences across the corner at zero say nothing
+    # Differences across the corners of the derivative say nothing.
+    assume((np.abs(X) > 1e-3).all() and (np.abs(X - coded) > 1e-3).all())
     excess, active = np.full(shape, np.nan), np.zeros(shape, np.uint8)
-    differentiate_rows(X, coded, zero_weight, excess, active)
+    differentiate_rows(X, coded, zero_weight, at_least, excess, active)
     h = 1e-4
     for j in range(shape[1]):
         step = h * (np.arange(shape[1]) == j)
-        slope = (cost(X + step, coded, zero_weight) - cost(X - step, coded, zero_weight)) / (2 * h)
+        above, below = (cost(X + sign * step, coded, zero_weight, at_least) for sign in (1, -1))
+        slope = (above - below) / (2 * h)
         assert_allclose(excess[:, j], slope, rtol=0, atol=1e-9)
     assert_array_equal(excess[coded < 0], 0)
 
 
-@given(seed=SEEDS, shape=SHAPES)
-def test_zeros_that_change_sides_are_counted(seed, shape):
+@given(seed=SEEDS, shape=SHAPES, at_least=st.booleans())
+def test_entries_that_change_sides_are_counted(seed, shape, at_least):
     rng = np.random.default_rng(seed)
     X, coded = random_rows(rng, shape)
     excess, active = np.empty(shape), np.zeros(shape, np.uint8)
-    expected = (coded == 0) & (X > 0)
-    assert_array_equal(differentiate_rows(X, coded, 1.0, excess, active), expected.sum(axis=1))
-    assert_array_equal(active, expected)
-    assert_array_equal(differentiate_rows(X, coded, 1.0, excess, active), 0)
+    before = active_entries(X, coded, at_least)
+    assert_array_equal(differentiate_rows(X, coded, 1.0, at_least, excess, active), before.sum(axis=1))
+    assert_array_equal(active, before)
+    assert_array_equal(differentiate_rows(X, coded, 1.0, at_least, excess, active), 0)
     other = rng.standard_normal(shape)
-    changed = differentiate_rows(other, coded, 1.0, excess, active)
-    assert_array_equal(changed, ((coded == 0) & ((X > 0) != (other > 0))).sum(axis=1))
+    changed = differentiate_rows(other, coded, 1.0, at_least, excess, active)
+    assert_array_equal(changed, (before != active_entries(other, coded, at_least)).sum(axis=1))
 
 
-def descent(rng, shape, zero_weight):
+def descent(rng, shape, zero_weight, at_least):
     """Return a problem of each row, with directions along which its cost falls at first."""
     X, coded = random_rows(rng, shape)
     Z = rng.standard_normal(shape) * 10.0 ** rng.integers(-2, 3, (shape[0], 1))
     penalty_slopes, penalty_curvatures = rng.standard_normal(shape[0]), rng.uniform(0.1, 1, shape[0])
-    slopes = np.sum(derivative(X, coded, zero_weight) * Z, axis=1) + penalty_slopes
+    slopes = np.sum(derivative(X, coded, zero_weight, at_least) * Z, axis=1) + penalty_slopes
     sign = -np.sign(slopes)
     return X, Z * sign[:, None], coded, -np.abs(slopes), penalty_slopes * sign, penalty_curvatures
 
 
-def moved(X, Z, coded, zero_weight, slopes, penalty_slopes, penalty_curvatures):
+def moved(X, Z, coded, zero_weight, at_least, slopes, penalty_slopes, penalty_curvatures):
     """Return the new products and the lengths of the steps."""
     X, steps = X.copy(), np.full(len(X), np.nan)
-    move_rows(X, Z, coded, zero_weight, slopes, penalty_slopes, penalty_curvatures, steps)
+    move_rows(X, Z, coded, zero_weight, at_least, slopes, penalty_slopes, penalty_curvatures, steps)
     return X, steps
 
 
-@given(seed=SEEDS, shape=SHAPES, zero_weight=WEIGHTS)
-def test_a_move_ends_where_the_slope_has_nearly_vanished(seed, shape, zero_weight):
-    X, Z, coded, slopes, linear, square = descent(np.random.default_rng(seed), shape, zero_weight)
-    new, steps = moved(X, Z, coded, zero_weight, slopes, linear, square)
+@given(seed=SEEDS, shape=SHAPES, zero_weight=WEIGHTS, at_least=st.booleans())
+def test_a_move_ends_where_the_slope_has_nearly_vanished(seed, shape, zero_weight, at_least):
+    X, Z, coded, slopes, linear, square = descent(np.random.default_rng(seed), shape, zero_weight, at_least)
+    new, steps = moved(X, Z, coded, zero_weight, at_least, slopes, linear, square)
     assert (steps > 0).all()
     assert (steps <= LONGEST).all()
     assert_allclose(new, X + steps[:, None] * Z, rtol=0, atol=1e-12 * max(1, np.abs(Z).max()))
-    left = np.sum(derivative(new, coded, zero_weight) * Z, axis=1) + linear + steps * square
+    left = np.sum(derivative(new, coded, zero_weight, at_least) * Z, axis=1) + linear + steps * square
     scale = ENOUGH * np.abs(slopes) + 1e-9
     assert (left <= scale).all()
     assert ((left >= -scale) | (steps == LONGEST)).all()
 
 
-@given(seed=SEEDS, shape=SHAPES)
-def test_rows_are_moved_apart_from_each_other(seed, shape):
-    problem = descent(np.random.default_rng(seed), shape, 1.0)
+@given(seed=SEEDS, shape=SHAPES, at_least=st.booleans())
+def test_rows_are_moved_apart_from_each_other(seed, shape, at_least):
+    problem = descent(np.random.default_rng(seed), shape, 1.0, at_least)
     X, Z, coded, *scalars = problem
-    together, steps = moved(X, Z, coded, 1.0, *scalars)
+    together, steps = moved(X, Z, coded, 1.0, at_least, *scalars)
     for i in range(shape[0]):
         own = slice(i, i + 1)
-        alone, step = moved(X[own], Z[own], coded[own], 1.0, *(values[own] for values in scalars))
+        alone, step = moved(X[own], Z[own], coded[own], 1.0, at_least, *(values[own] for values in scalars))
         assert_array_equal(alone, together[own])
         assert_array_equal(step, steps[own])
 
 
-def one_entry(x, z, m):
+def one_entry(x, z, m, at_least=False):
     """Move one product along one direction, without a penalty; return the length of the step."""
     X, Z, coded = np.array([[x]]), np.array([[z]]), np.array([[m]])
-    slopes = derivative(X, coded, 1.0)[:, 0] * Z[:, 0]
-    return moved(X, Z, coded, 1.0, slopes, np.zeros(1), np.zeros(1))[1][0]
+    slopes = derivative(X, coded, 1.0, at_least)[:, 0] * Z[:, 0]
+    return moved(X, Z, coded, 1.0, at_least, slopes, np.zeros(1), np.zeros(1))[1][0]
 
 
 def test_single_products():
@@ -114,6 +127,8 @@ def test_single_products():
     assert one_entry(1.0, -2.0, 0.0) == 1.0  # a zero costs nothing once its product is negative
     assert one_entry(1.0, 2.0, -1.0) == 1.0  # what is unknown decides nothing
     assert one_entry(0.0, 1e-3, 1.0) == LONGEST  # 1000 would be the lowest
+    assert_allclose(one_entry(0.0, 0.5, 2.0, at_least=True), 4.0)
+    assert one_entry(0.0, 8.0, 2.0, at_least=True) == 1.0  # a similarity costs nothing once it is reached
 
 
 @given(SEEDS, st.integers(1, 4), st.integers(1, 700), st.integers(1, 4), st.sampled_from([1.0, 0.25]))

@@ -210,7 +210,7 @@ from symrelu.kernels.streaming import share, stream
 from symrelu.kernels.tiles import DenseTiles
 
 U = np.ones((2, 1))
-stream(U, U, U, DenseTiles(np.ones((2, 2)), 1.0), symmetric=True)
+stream(U, U, U, DenseTiles(np.ones((2, 2)), 1.0, False), symmetric=True)
 print(sum(share.stats.cache_hits.values()))
 """
 

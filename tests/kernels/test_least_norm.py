@@ -62,19 +62,28 @@ def random_minimum(rng, n, axes, unknown):
     return B, c, x, coded
 
 
-def held_and_walls(x, coded):
-    """The items whose products must stay, and those whose products must not rise above zero."""
-    held = (coded > 0) | ((coded == 0) & (x > 0))
-    return held, (coded == 0) & ~held
+def held_and_walls(x, coded, reached):
+    """The items whose products must stay, and those whose products must stay on their side.
+
+    ``reached`` items may have products above their similarity.
+    """
+    held = ((coded > 0) & ~reached) | ((coded == 0) & (x > 0))
+    return held, (coded >= 0) & ~held
 
 
-def shortest_by_scipy(c, x, coded, B, lengths):
-    held, wall = held_and_walls(x, coded)
+def beyond(products, coded):
+    """Return how far products are on the wrong side: above zero, or below their similarity."""
+    return np.where(coded > 0, coded - products, products)
+
+
+def shortest_by_scipy(c, x, coded, reached, B, lengths):
+    held, wall = held_and_walls(x, coded, reached)
+    sides = np.where(coded[wall] > 0, 1.0, -1.0)[:, None]
     basis = null_space(B[held]) if held.any() else np.eye(len(c))
     below = {
         "type": "ineq",
-        "fun": lambda y: -B[wall] @ (c + basis @ y),
-        "jac": lambda y: -B[wall] @ basis,
+        "fun": lambda y: -beyond(B[wall] @ (c + basis @ y), coded[wall]),
+        "jac": lambda y: sides * B[wall] @ basis,
     }
     result = minimize(
         lambda y: np.sum((lengths @ (c + basis @ y)) ** 2) / 2,
@@ -87,20 +96,28 @@ def shortest_by_scipy(c, x, coded, B, lengths):
     return c + basis @ result.x
 
 
-@given(seed=SEEDS, n=st.integers(1, 8), axes=st.integers(2, 5), unknown=st.sampled_from([0.0, 0.4]))
-def test_the_shortest_minimum_is_that_of_a_quadratic_program(seed, n, axes, unknown):
+@given(
+    seed=SEEDS,
+    n=st.integers(1, 8),
+    axes=st.integers(2, 5),
+    unknown=st.sampled_from([0.0, 0.4]),
+    at_least=st.booleans(),
+)
+def test_the_shortest_minimum_is_that_of_a_quadratic_program(seed, n, axes, unknown, at_least):
     rng = np.random.default_rng(seed)
     B, c, x, coded = random_minimum(rng, n, axes, unknown)
+    reached = (coded > 0) & (rng.random(n) < 0.7) & at_least
+    coded = np.where(reached, coded * rng.uniform(0.1, 1, n), coded)
     lengths = np.eye(axes) + 0.3 * rng.standard_normal((axes, axes))
     assume(np.linalg.cond(lengths) < 100)
-    shortest = shortest_minimum(c, x, coded, np.zeros(n, bool), B, lengths)
-    held, wall = held_and_walls(x, coded)
+    held, wall = held_and_walls(x, coded, reached)
+    shortest = shortest_minimum(c, x, coded, held, B, lengths)
     assert_allclose(B[held] @ shortest, x[held], atol=1e-9)
-    assert (B[wall] @ shortest <= 1e-9).all()
+    assert (beyond(B @ shortest, coded)[wall] <= 1e-9).all()
     if held.sum() >= axes:  # in general position: nothing is free to move
         assert_allclose(shortest, c, atol=1e-9)
     else:
-        expected = np.linalg.norm(lengths @ shortest_by_scipy(c, x, coded, B, lengths))
+        expected = np.linalg.norm(lengths @ shortest_by_scipy(c, x, coded, reached, B, lengths))
         assert_allclose(np.linalg.norm(lengths @ shortest), expected, atol=1e-5 * np.linalg.norm(lengths @ c))
 
 
@@ -115,12 +132,20 @@ def test_without_similarities_the_shortest_is_zero():
 def test_nothing_moves_where_the_items_determine_everything():
     B, c = np.random.default_rng(0).standard_normal((6, 3)), np.ones(3)
     x = B @ c
-    assert shortest_minimum(c, x, np.abs(x) + 1, np.zeros(6, bool), B, np.eye(3)) is c
+    assert shortest_minimum(c, x, np.abs(x) + 1, np.ones(6, bool), B, np.eye(3)) is c
 
 
-@pytest.mark.parametrize(("touched", "expected"), [(False, [0.5, 0.0]), (True, [0.0, 0.0])])
-def test_a_zero_that_rounding_made_positive_does_not_hold(touched, expected):
+@pytest.mark.parametrize(("held", "expected"), [(True, [0.5, 0.0]), (False, [0.0, 0.0])])
+def test_a_zero_that_is_not_held_may_fall(held, expected):
     """The product of an active zero stays; one that is above zero by rounding alone may fall."""
     B, c = np.array([[1.0, 0.0]]), np.array([0.5, 1.0])
-    shortest = shortest_minimum(c, B @ c, np.zeros(1), np.array([touched]), B, np.eye(2))
+    shortest = shortest_minimum(c, B @ c, np.zeros(1), np.array([held]), B, np.eye(2))
+    assert_allclose(shortest, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(("m", "expected"), [(0.25, [0.25, 0.0]), (0.5, [0.5, 0.0]), (0.75, [0.5, 0.0])])
+def test_a_similarity_that_is_not_held_falls_as_far_as_it_may(m, expected):
+    """Down to m; not at all if rounding, here a large error, left it below m."""
+    B, c = np.array([[1.0, 0.0]]), np.array([0.5, 1.0])
+    shortest = shortest_minimum(c, B @ c, np.array([m]), np.zeros(1, bool), B, np.eye(2))
     assert_allclose(shortest, expected, atol=1e-11)

@@ -22,15 +22,15 @@ from symrelu.operators import as_operator
 
 def tiles_of(M, side, zero_weight=1.0, kind="dense", symmetric=False):
     """Return M, all of it observed, as the data of a pass."""
-    weight = M.dtype.type(zero_weight)
+    settings = M.dtype.type(zero_weight), False
     if kind == "dense":
-        return DenseTiles(M, weight)
+        return DenseTiles(M, *settings)
     rows, cols = np.nonzero(M)
     nothing = np.empty(0, np.int64)
     return SparseTiles(
         pack_entries(rows, cols, M[rows, cols], M.shape, symmetric=symmetric, tile=side),
         pack_entries(nothing, nothing, nothing, M.shape, symmetric=symmetric, tile=side),
-        weight,
+        *settings,
     )
 
 
@@ -184,11 +184,11 @@ from symrelu.kernels import streaming, threads, tiles
 threads.MIN_WORK_OF_A_THREAD = 1
 threads.allowed_threads = lambda: {workers}
 U, M = np.ones((4000, 40)), np.ones((4000, 4000))
-streaming.stream(U[:8], U[:8], U[:8], tiles.DenseTiles(M[:8, :8].copy(), 1.0), symmetric=True)
+streaming.stream(U[:8], U[:8], U[:8], tiles.DenseTiles(M[:8, :8].copy(), 1.0, False), symmetric=True)
 try:
     print("ready", flush=True)
     while True:
-        streaming.stream(U, U, U, tiles.DenseTiles(M, 1.0), symmetric=True, side=64)
+        streaming.stream(U, U, U, tiles.DenseTiles(M, 1.0, False), symmetric=True, side=64)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """

@@ -66,7 +66,7 @@ def shared_pass():
     rng = np.random.default_rng(0)
     U, M = rng.standard_normal((200, 5)), rng.random((200, 200))
     M = np.maximum(0, M + M.T - 1)
-    return stream(U, U, U, DenseTiles(M, 1.0), symmetric=True, side=16)
+    return stream(U, U, U, DenseTiles(M, 1.0, at_least=False), symmetric=True, side=16)
 
 
 @pytest.mark.parametrize("granted", [0, 1, 2])

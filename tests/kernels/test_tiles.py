@@ -49,15 +49,19 @@ def test_packed_entries_are_the_entries_of_each_tile(seed, shape, tile):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("zero_weight", [1.0, 0.25])
+@pytest.mark.parametrize("at_least", [False, True])
 @given(seed=st.integers(0, 1000), shape=st.tuples(st.integers(1, 12), st.integers(1, 12)))
-def test_excess_is_the_formula(dtype, zero_weight, seed, shape):
+def test_excess_is_the_formula(dtype, zero_weight, at_least, seed, shape):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal(shape).astype(dtype)
     M = (rng.random(shape) * (rng.random(shape) < 0.4)).astype(dtype)
     unknown = rng.random(shape) < 0.2
     M[unknown] = 0
     above, zeros = np.maximum(0, X), (M == 0) & ~unknown
-    expected = np.where(M > 0, X - M, np.where(zeros, zero_weight * above, 0))
+    met = (M > 0) & (X > M) & at_least
+    short = (M > 0) & ~met
+    expected = np.where(short, X - M, np.where(zeros, zero_weight * above, 0))
+    settings = dtype(zero_weight), at_least
 
     def packed(matrix):
         rows, cols = np.nonzero(matrix)
@@ -67,19 +71,19 @@ def test_excess_is_the_formula(dtype, zero_weight, seed, shape):
     sums = {
         kind: called(tiles[kind], data, 0, 0, TILE)
         for kind, data in {
-            "dense": DenseTiles(np.where(unknown, dtype(-1), M), dtype(zero_weight)),
-            "sparse": SparseTiles(packed(M), packed(unknown), dtype(zero_weight)),
+            "dense": DenseTiles(np.where(unknown, dtype(-1), M), *settings),
+            "sparse": SparseTiles(packed(M), packed(unknown), *settings),
         }.items()
     }
     wide = X.astype(float)
     right = Sums(
-        fit=np.sum((M - wide)[M > 0] ** 2),
-        error=np.sum((M - np.maximum(0, wide))[M > 0] ** 2),
+        fit=np.sum((M - wide)[short] ** 2),
+        error=np.sum((M - np.maximum(0, wide))[short] ** 2),
         positive=np.sum(np.maximum(0, wide)[zeros] ** 2),
         negative=np.sum(np.minimum(0, wide)[zeros] ** 2),
-        hidden=np.sum(wide[unknown] ** 2),
+        free=np.sum(wide[unknown | met] ** 2) - np.sum(M[met].astype(float) ** 2),
         active=np.count_nonzero(wide[zeros] > 0),
-        inner=np.sum(((M - wide) * wide)[M > 0]),
+        inner=np.sum(((M - wide) * wide)[short]),
     )
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     for kind in tiles:

@@ -11,9 +11,10 @@ def test_copies_count_for_themselves_and_find_things_once_for_all(name):
     problem = PROBLEMS["mask"]
     op = OPERATORS[name](problem)
     evaluate(op, factor(problem), factor(problem))
-    other = op.with_model(problem.signature, alpha=0.5, zero_weight=0.1)
+    other = op.with_model(problem.signature, alpha=0.5, zero_weight=0.1, at_least=True)
     assert (op.evaluations, other.evaluations) == (1, 0)
-    assert (other.alpha, other.zero_weight, op.alpha) == (0.5, 0.1, problem.alpha)
+    assert (other.alpha, other.zero_weight, other.at_least) == (0.5, 0.1, True)
+    assert (op.alpha, op.zero_weight, op.at_least) == (problem.alpha, problem.zero_weight, False)
     if hasattr(op, "support"):
         assert other.support[1] is op.support[1]
         assert other._not_zero is op._not_zero

@@ -1,11 +1,14 @@
 """Every operator against the formulas, on every primitive."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, Problem, evaluate, factor, problems, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.linalg import norm
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu.operators import DenseOperator, ReferenceOperator, SparseOperator, as_operator
@@ -56,6 +59,41 @@ def test_equals_reference(name, dtype, problem, columns, seed):
             err_msg=quantity,
         )
         assert np.asarray(value).dtype in (np.dtype(dtype), np.dtype(float))
+
+
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_quantity_by_its_formula(name, label):
+    problem = PROBLEMS[label]
+    U, V = factor(problem, 1), factor(problem, 2, 5)
+    X, R, M, observed = (U * problem.signature) @ U.T, problem.residual(U), problem.M, ~problem.unknown
+    assert_allclose(problem.latent(U), X + R, rtol=0, atol=1e-12 * np.abs(X).max())
+    support, zeros = (M > 0) & observed, (M == 0) & observed
+    missing = np.maximum(0, M - np.maximum(0, X)) if problem.at_least else M - np.maximum(0, X)
+    squares = np.where(support, R**2, problem.zero_weight * np.maximum(0, X) ** 2)
+    expected = {
+        "product": R @ V,
+        "latent_loss": squares[observed].sum() / 2,
+        "loss": (np.sum(missing[support] ** 2) + np.sum(np.maximum(0, X[zeros]) ** 2)) / 2,
+        "latent_norm_squared": np.sum(problem.latent(U) ** 2),
+        "active_zeros": np.count_nonzero(X[zeros] > 0),
+        "alignment": np.sum(R * X),
+    }
+    found = evaluate(OPERATORS[name](problem), U, V)
+    for quantity, value in expected.items():
+        assert_allclose(getattr(found, quantity), value, rtol=1e-11, atol=1e-11 * norm(M), err_msg=quantity)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_at_least_counts_only_what_is_missing(name):
+    """X = U U^T = [[1, 2], [2, 4]]: one entry above M, one below it, and two equal."""
+    M, U = np.array([[0.5, 2.0], [2.0, 5.0]]), np.array([[1.0], [2.0]])
+    problem = Problem(M, np.zeros((2, 2), bool), np.ones(1), at_least=True)
+    evaluation = evaluate(OPERATORS[name](problem), U, np.eye(2))
+    assert_allclose(evaluation.product, [[0, 0], [0, 1]])
+    assert evaluation.loss == evaluation.latent_loss == 0.5
+    assert evaluation.latent_norm_squared == pytest.approx(1 + 4 + 4 + 25, rel=1e-14)
+    assert evaluation.alignment == 4
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -119,6 +157,15 @@ def test_non_finite_row_shows_even_if_all_its_entries_are_unknown(name):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_an_infinite_entry_shows_even_if_it_is_above_m(name):
+    problem = Problem(np.ones((3, 3)), np.zeros((3, 3), bool), np.ones(1), at_least=True)
+    evaluation = evaluate(OPERATORS[name](problem), np.array([[1.0], [2.0], [np.inf]]))
+    assert not np.isfinite(evaluation.loss)
+    assert not np.isfinite(evaluation.latent_loss)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
 def test_counts_evaluations_by_columns(name):
     problem = PROBLEMS["plain"]
     op = OPERATORS[name](problem)
@@ -134,19 +181,20 @@ def test_counts_evaluations_by_columns(name):
     assert op.evaluations == 5
 
 
+@pytest.mark.parametrize("label", ["mask", "everything, at least"])
 @pytest.mark.parametrize("name", OPERATORS)
-def test_with_signature_shares_data_and_changes_signs(name):
-    problem = PROBLEMS["mask"]
+def test_with_signature_shares_data_and_changes_signs(name, label):
+    problem = PROBLEMS[label]
     op, U = OPERATORS[name](problem), factor(problem)
     s = np.array([1, -1, 1, -1.0])
     other = op.with_signature(s)
-    signed = Problem(problem.M, problem.unknown, s)
+    signed = replace(problem, signature=s)
     assert_allclose(evaluate(other, U).loss, evaluate(OPERATORS["reference"](signed), U).loss)
     assert op.evaluations == 0
-    assert (op.signs == 1).all()
+    assert_array_equal(op.signs, problem.signature)
     assert_allclose(other.to_numpy(other.signature), s)
     # All but the model and the count is the same object, whatever an operator calls its data.
-    data = vars(op).keys() - {"signs", "signature", "alpha", "zero_weight", "evaluations"}
+    data = vars(op).keys() - {"signs", "signature", "alpha", "zero_weight", "at_least", "evaluations"}
     assert data - {"n", "dtype", "norm", "tile"}
     assert all(getattr(op, name) is getattr(other, name) for name in data)
 

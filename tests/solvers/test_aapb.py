@@ -16,12 +16,10 @@ STEPS = 50
 
 def algorithm_1(problem, U, step, momentum, safeguard, steps):
     """Return U^0, U^1, ... of Algorithm 1 with W, psi and the cubic written out on n x n arrays."""
-    M, s, alpha = problem.M, problem.signature, problem.alpha
+    s, alpha = problem.signature, problem.alpha
     previous, path, psi_before = U, [U], None
     for k in range(steps):
-        X = (U * s) @ U.T
-        W = np.where(M > 0, M, np.minimum(0, X) + (1 - problem.zero_weight) * np.maximum(0, X))
-        W = np.where(problem.unknown, X, W)
+        W = problem.latent(U)
         psi = Kernel(norm(W))
         b = momentum * (k - 1) / (k + 2) if k > 0 else 0.0
         while (
@@ -212,13 +210,6 @@ def test_zero_factor_stays_zero_without_warnings():
 ADAPTIVE = AAPB(step_size="adaptive")
 
 
-def latent(problem, U):
-    X = (U * problem.signature) @ U.T
-    w = problem.zero_weight
-    W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - w) * np.maximum(0, X))
-    return np.where(problem.unknown, X, W)
-
-
 @pytest.mark.parametrize("label", PROBLEMS)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_adaptive_steps_satisfy_the_inequality_of_the_proof(label, name):
@@ -228,7 +219,7 @@ def test_adaptive_steps_satisfy_the_inequality_of_the_proof(label, name):
     states = iterates(ADAPTIVE, op, start(problem), 60)
     longest = 0.0
     for state, new in itertools.pairwise(states):
-        W, Y, U = latent(problem, state.U), state.extrapolated, state.U
+        W, Y, U = problem.latent(state.U), state.extrapolated, state.U
         eta = new.step_size / 1.1
         longest = max(longest, eta)
 

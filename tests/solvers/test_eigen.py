@@ -10,13 +10,6 @@ from symrelu import Eigen, Status, decompose
 from symrelu.datasets import make_relu_gram
 
 
-def latent(problem, U):
-    """Return W by its definition."""
-    X = (U * problem.signature) @ U.T
-    zeros = np.minimum(X, 0) + (1 - problem.zero_weight) * np.maximum(X, 0)
-    return np.where(problem.unknown, X, np.where(problem.M > 0, problem.M, zeros))
-
-
 def best_approximation(problem, W):
     """Return X of the exact U-step by a dense eigendecomposition."""
     values, vectors = np.linalg.eigh(W)
@@ -34,7 +27,7 @@ def test_many_sweeps_are_the_exact_step(label):
     op, U0 = OPERATORS["sparse"](problem), start(problem)
     solver = Eigen(sweeps=500)
     U = solver.step(op, solver.init(op, U0)).U
-    expected = best_approximation(problem, latent(problem, U0))
+    expected = best_approximation(problem, problem.latent(U0))
     assert norm((U * problem.signature) @ U.T - expected) <= 1e-6 * norm(expected)
 
 
@@ -43,7 +36,7 @@ def test_one_sweep_is_the_best_factor_in_the_tangent_space(label):
     problem = PROBLEMS[label]
     op, U0 = OPERATORS["dense"](problem), start(problem)
     U = Eigen().step(op, Eigen().init(op, U0)).U
-    W, Q = latent(problem, U0), np.linalg.qr(U0)[0]
+    W, Q = problem.latent(U0), np.linalg.qr(U0)[0]
     complement = np.eye(problem.n) - Q @ Q.T
     expected = best_approximation(problem, W - complement @ W @ complement)
     assert norm((U * problem.signature) @ U.T - expected) <= 1e-10 * norm(expected)

@@ -18,9 +18,7 @@ def test_majoriser_is_the_partial_objective_along_the_line(label, name):
     problem = PROBLEMS[label]
     op = OPERATORS[name](problem)
     U, D, s = factor(problem, 1), factor(problem, 2), problem.signature
-    X = (U * s) @ U.T
-    W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - problem.zero_weight) * np.maximum(0, X))
-    W = np.where(problem.unknown, X, W)
+    W = problem.latent(U)
     passed = evaluate(op, U, U)
     gradient = op.alpha * U - 2 * passed.product * s
     quartic = majoriser(op, *map(op.asarray, (U, gradient, D)))

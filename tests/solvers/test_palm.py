@@ -18,9 +18,7 @@ def test_a_step_is_a_proximal_gradient_step(label, momentum):
     previous = state.U
     for k in range(12):
         U = state.U
-        X, w = (U * s) @ U.T, problem.zero_weight
-        W = np.where(problem.M > 0, problem.M, np.minimum(0, X) + (1 - w) * np.maximum(0, X))
-        W = np.where(problem.unknown, X, W)
+        W = problem.latent(U)
         Y = U + (momentum * (k - 1) / (k + 2) if k > 0 else 0.0) * (U - previous)
         gradient = 2 * ((Y * s) @ (Y.T @ Y) - W @ Y) * s
         assert_allclose(state.extrapolated, Y, atol=1e-12 * norm(U))

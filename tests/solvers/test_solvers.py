@@ -21,6 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.linalg import norm
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
 
 from symrelu import LBFGS, PALM, Eigen, decompose
 from symrelu.datasets import make_relu_gram
@@ -180,6 +181,52 @@ def test_a_converged_fit_satisfies_the_condition_of_gtol(solver, label):
     U = solution.U
     gradient = problem.alpha * U - 2 * op.residual_product(U, U).product * problem.signature
     assert norm(gradient) <= gtol * (2 * op.norm + problem.alpha) * norm(U) * (1 + 1e-9)
+
+
+def objective_and_gradient(flat, problem):
+    """The objective by its definition, for scipy."""
+    U = flat.reshape(problem.n, problem.rank)
+    R = problem.residual(U)
+    weights = np.where(problem.M > 0, 1, 1 / problem.zero_weight)  # on the zeros, R is zero_weight max(0, X)
+    value = np.sum(weights * R**2) / 2 + problem.alpha / 2 * np.sum(U**2)
+    return value, (problem.alpha * U - 2 * R @ (U * problem.signature)).ravel()
+
+
+def minimum_by_scipy(problem, U):
+    limits = {"ftol": 1e-13, "gtol": 1e-10, "maxiter": 500, "maxfun": 1000}
+    found = minimize(objective_and_gradient, U.ravel(), (problem,), jac=True, method="L-BFGS-B", options=limits)
+    return found.x.reshape(U.shape), found.fun
+
+
+@settings(max_examples=15)
+@given(problem=problems(max_n=10, max_rank=3), alpha=st.sampled_from([0.02, 0.3]), seed=st.integers(0, 100))
+def test_at_least_ends_where_another_solver_can_gain_nothing(problem, alpha, seed):
+    """Nor can it gain anything where the other one ended. Without the penalty, U may grow without bound."""
+    assume(norm(problem.M * ~problem.unknown) > 0)
+    problem = dataclasses.replace(problem, alpha=alpha * norm(problem.M), at_least=True)
+    op, limits = OPERATORS["sparse"](problem), Limits(tol=0, gtol=1e-7, ftol=0, max_iter=500)
+    theirs, their_objective = minimum_by_scipy(problem, start(problem, seed))
+    for U0 in (start(problem, seed), theirs):
+        ours = loop.run(op, LBFGS(), U0, limits)
+        objective = objective_and_gradient(ours.U.ravel(), problem)[0]
+        assert_allclose(ours.objective, objective, rtol=1e-9)
+        assert objective - minimum_by_scipy(problem, ours.U)[1] <= 1e-7 * op.norm**2
+    assert their_objective - objective <= 1e-7 * op.norm**2
+
+
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "AAPB, step 10"])
+@pytest.mark.parametrize("label", ["at least", "everything, at least"])
+def test_at_least_lowers_the_objective_and_meets_the_gradient(solver, label):
+    """Central differences at the end of a few steps."""
+    problem = PROBLEMS[label]
+    states = iterates(SOLVERS[solver], OPERATORS["sparse"](problem), start(problem), 8)
+    U, h = states[-1].U, 1e-6
+    D = np.random.default_rng(0).standard_normal(U.shape)
+    value, gradient = objective_and_gradient(U.ravel(), problem)
+    assert_allclose(states[-1].objective, value, rtol=1e-11)
+    assert value < states[0].objective
+    above, below = (objective_and_gradient((U + sign * h * D).ravel(), problem)[0] for sign in (1, -1))
+    assert_allclose((above - below) / (2 * h), gradient @ D.ravel(), rtol=1e-5, atol=1e-5 * norm(gradient))
 
 
 @pytest.mark.parametrize("name", NAMES)

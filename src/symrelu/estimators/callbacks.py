@@ -64,7 +64,13 @@ class StepTasks:
         """Return the fitted attributes of an estimator that stopped at this step."""
         record, settings = progress.record, self.settings
         solution = Solution(
-            model=SymmetricReLU(progress.U, progress.signature, settings["alpha"], settings["zero_weight"]),
+            model=SymmetricReLU(
+                progress.U,
+                progress.signature,
+                settings["alpha"],
+                settings["zero_weight"],
+                self.estimator.support,
+            ),
             status=Status.CALLBACK,
             n_iter=record.iteration,
             n_evaluations=record.evaluations,

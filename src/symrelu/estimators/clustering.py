@@ -121,6 +121,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         solver: Any = Run.solver,
         alpha: float = Model.alpha,
         zero_weight: float = Model.zero_weight,
+        support: str = Model.support,
         init: Any = "spectral",
         tol: float = Limits.tol,
         gtol: float = Limits.gtol,
@@ -140,6 +141,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self.solver = solver
         self.alpha = alpha
         self.zero_weight = zero_weight
+        self.support = support
         self.init = init
         self.tol = tol
         self.gtol = gtol

@@ -127,6 +127,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         shrinkage: float = 0.0,
         alpha: float | None = None,
         zero_weight: float = Model.zero_weight,
+        support: str = Model.support,
         init: Any = Start.init,
         tol: float = 1e-6,
         gtol: float = Limits.gtol,
@@ -149,6 +150,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.shrinkage = shrinkage
         self.alpha = alpha
         self.zero_weight = zero_weight
+        self.support = support
         self.init = init
         self.tol = tol
         self.gtol = gtol

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
-from symrelu.fit.settings import Limits, Run, Start, documented
+from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
 from symrelu.fitted.queries import ModelQueriesMixin
@@ -136,6 +136,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         n_negative: int | str = 1,
         alpha: float = 0.2,
         zero_weight: float = 0.1,
+        support: str = Model.support,
         degree_regularization: float = 1.0,
         solver: Any = Run.solver,
         init: Any = "random",
@@ -154,6 +155,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         self.n_negative = n_negative
         self.alpha = alpha
         self.zero_weight = zero_weight
+        self.support = support
         self.degree_regularization = degree_regularization
         self.solver = solver
         self.init = init
@@ -326,7 +328,11 @@ def _mean_solution(fits: list[Solution], problem: Problem, backend: str) -> Solu
     U, signature = np.ascontiguousarray(U[:, order]), signature[order]
     alpha, zero_weight, k = fits[0].alpha, fits[0].zero_weight, problem.exponent
     op = problem.operator(
-        signature, alpha=problem.scaled_alpha(alpha), zero_weight=zero_weight, backend=backend
+        signature,
+        alpha=problem.scaled_alpha(alpha),
+        zero_weight=zero_weight,
+        support=fits[0].support,
+        backend=backend,
     )
     losses = op.loss(op.asarray(np.ldexp(U, -k)))
     return replace(

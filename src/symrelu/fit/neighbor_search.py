@@ -6,8 +6,7 @@ again, starting from where it is. Only the side of the threshold matters, so X >
 (``support="at_least"``). A fit from scratch uses X = M: it gets closer.
 
 An edge that stays on the wrong side is given more weight: its entry of M is doubled, which pulls its two nodes
-together with twice the force, and halved again when it is on the right side. Without that, the last wrong
-pairs stay for thousands of steps.
+together with twice the force. Without that, the last wrong pairs stay for thousands of steps.
 """
 
 from __future__ import annotations
@@ -38,6 +37,9 @@ _HOPEFUL = 0.05  # a fit from scratch with more wrong pairs than this share of t
 _STALLED = 0.7  # edges get more weight if a phase leaves more than this share of the wrong pairs
 _LARGEST_WEIGHT = 16.0
 
+# An attempt is given up if this many phases did not halve the number of wrong pairs.
+_PATIENCE = 15
+
 _FEWEST_COLUMNS = 16  # of the first fit
 _GROWTH = 1.5  # of the number of columns, until a fit meets the goal
 
@@ -66,8 +68,8 @@ class Goal:
 
     rank: int | None = None
     recall: float = 1.0
-    dtype: Any = np.dtype(np.float32)
-    max_iter: int = 2000
+    dtype: Any = np.float32
+    max_iter: int = 3000
     max_time: float | None = None
 
     def is_met_by(self, certificate: Certificate) -> bool:
@@ -233,19 +235,20 @@ class _Search:
     def _refitted(self, U: np.ndarray, max_iter: int, steps: int = 0) -> np.ndarray:
         """Return the factor after more steps, until it meets the goal or the steps are used up."""
         weights = np.ones(self.graph.nnz, self.graph.dtype)
-        problem, last = self.problem, math.inf
+        problem, counts = self.problem, [math.inf]
         while True:
             U, made = self._phase(problem, U.shape[1], U, "at_least")
             steps += made
             found = self._separation(U)
             enough = found.wrong <= (1 - self.goal.recall) * self.graph.nnz / 2
-            ended = self.status is not None or steps >= max_iter
+            counts.append(found.wrong)
+            hopeless = len(counts) > _PATIENCE + 1 and counts[-1] > counts[-1 - _PATIENCE] / 2
+            ended = self.status is not None or steps >= max_iter or hopeless
             if (enough or ended) and (self._conclude(U, steps, keep_trying=not ended) or ended):
                 return U
-            factor = 2.0 if found.wrong > _STALLED * last else 1.0
-            weights = np.where(found.low, factor * weights, weights)
-            weights = np.clip(weights, 1.0, _LARGEST_WEIGHT).astype(self.graph.dtype)
-            problem, last = self._weighted(weights), found.wrong
+            if counts[-1] > _STALLED * counts[-2]:
+                weights[found.low] = np.minimum(2 * weights[found.low], _LARGEST_WEIGHT)
+                problem = self._weighted(weights)
 
     def _phase(self, problem: Problem, rank: int, init: Any, support: str) -> tuple[np.ndarray, int]:
         """Return the factor after a few steps, and how many were made."""

@@ -53,6 +53,7 @@ def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
         "support": solution.support,
         "relu": solution.model.relu,
     }
+    numbers = {name: value for name, value in numbers.items() if _ADDED_LATER.get(name) != value}
     arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
     arrays |= history_entries(solution.history)
     return arrays | ({"V": solution.model.V} if hasattr(solution.model, "V") else {})
@@ -254,5 +255,6 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "relu": _flag,
 }
 
-# Fields that files of earlier releases do not have, with the value that holds for them.
+# Fields that files of 0.1 do not have, with the value that holds for them. A field with this value is not
+# written, so that 0.1 can read the file.
 _ADDED_LATER = {"support": "equal"}

@@ -221,6 +221,9 @@ class SymmetricReLU(OneFactor):
         minimum is not unique, the one of least norm is returned. A fitted item gets its own row back, up to
         the convergence error of the fit; with ``diagonal="ignore"``, its similarity to itself must be masked.
 
+        With ``support="at_least"``, many rows often reach all similarities, so the minimum is rarely unique.
+        A fitted item then gets a row with the same cost or a lower one, which is in general not its own.
+
         Parameters
         ----------
         M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
@@ -235,6 +238,8 @@ class SymmetricReLU(OneFactor):
 
     def score(self, M_new: Any, mask: Any | None = None) -> float:
         """Return the explained share of new rows, 1 - ||M_new - max(0, X_new)||^2 / ||M_new||^2.
+
+        With ``support="at_least"``, entries with X_new > M_new > 0 add nothing to the error.
 
         Parameters
         ----------
@@ -253,12 +258,19 @@ class SymmetricReLU(OneFactor):
         """Apply :meth:`transform` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
         with single_threaded_blas():  # transform_rows distributes the rows over threads itself
             return transform_rows(
-                M_new, self.U, self.signature, alpha=self.alpha, zero_weight=self.zero_weight, mask=mask
+                M_new,
+                self.U,
+                self.signature,
+                alpha=self.alpha,
+                zero_weight=self.zero_weight,
+                at_least=self.support == "at_least",
+                mask=mask,
             )
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
         """Apply :meth:`score` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
-        return explained_squares(M_new, self.transform_checked(M_new, mask), self.right, mask)
+        U_new = self.transform_checked(M_new, mask)
+        return explained_squares(M_new, U_new, self.right, mask, at_least=self.support == "at_least")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,10 +5,13 @@ gets the u that minimises
 
     1/2 sum over m_j > 0 of (u.v_j - m_j)^2  +  w / 2 sum over m_j = 0 of max(0, u.v_j)^2  +  alpha / 4 |u|^2.
 
+With ``at_least``, the first sum is over max(0, m_j - u.v_j)^2.
+
 At a stationary point of the fit, each row of U solves its own problem. The cost is piecewise quadratic: it
-changes where a zero of m becomes active (u.v > 0) or inactive. Newton's method with an exact line search
-therefore ends with an exact step once the active set no longer changes. The Hessian of a row is kept and
-updated by the zeros whose activity changed.
+changes where a zero of m becomes active (u.v > 0) or inactive and, with ``at_least``, where a positive
+similarity is reached (u.v >= m). Newton's method with an exact line search therefore ends with an exact step
+once the active set no longer changes. The Hessian of a row is kept and updated by the entries whose activity
+changed.
 
 The columns of V may differ in scale by any factor. To be independent of that, the computation uses axes P such
 that the columns of B = V P are orthonormal: u = P c, and u.v_j = c.b_j.
@@ -40,7 +43,7 @@ _RIDGE_DECAY = 1e-3  # factor on the ridge after each full step
 _LEAST_RIDGE = 1e-14  # relative to the trace of the Hessian; below it, rounding can make the Hessian indefinite
 _NEGLIGIBLE_GAP = 1e-18  # cost above the minimum, relative to the explained squares, of a finished row
 _ROUNDING = 1e-31  # rounding error of the squared gradient, relative to the squares of its terms
-_TOUCHED = 1e-8  # an active zero with a smaller residual, relative to the explained part, is active by rounding
+_TOUCHED = 1e-8  # an entry with a smaller residual, relative to the explained part, is active by rounding
 _MOST_FULL_STEPS = 30  # three are enough, unless the norms of the active items differ by 1e5 or more
 _MOST_STEPS = 500
 _FREE = 0.3  # a row is flat if this many directions, counted by the ridge's share of their curvature, are free
@@ -61,6 +64,7 @@ def transform_rows(
     *,
     alpha: float = 0.0,
     zero_weight: float = 1.0,
+    at_least: bool = False,
     mask: Any | None = None,
 ) -> np.ndarray:
     """Return the factor rows of new items from their similarities to the fitted ones.
@@ -73,6 +77,7 @@ def transform_rows(
         The fitted factor.
     signature : ndarray of shape (rank,)
     alpha, zero_weight : float
+    at_least : bool
         As in the fit.
     mask : csr_array or ndarray of bool of shape (n_new, n), optional
         True where a similarity is unobserved.
@@ -83,7 +88,7 @@ def transform_rows(
         In the dtype of U, computed in float64.
     """
     n_new, n = M_new.shape
-    problem = _row_problem(U, signature, alpha, zero_weight)
+    problem = _row_problem(U, signature, alpha, zero_weight, at_least)
     U_new = np.zeros((n_new, U.shape[1]))
     at_once, workers = rows_per_worker(_ARRAYS * n * 8, _ROWS_AT_ONCE)
     # Between the kernels a worker holds the GIL: for small n, more than a few would wait for each other.
@@ -106,11 +111,14 @@ def transform_rows(
     return U_new.astype(U.dtype)
 
 
-def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | None = None) -> float:
+def explained_squares(
+    M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | None = None, *, at_least: bool = False
+) -> float:
     """Return 1 - ||M_new - max(0, U_new V^T)||^2 / ||M_new||^2 over the observed similarities.
 
-    It is 1 for an exact reconstruction and 0 for one that is no better than zero everywhere. If M_new is zero,
-    it is 1 if the reconstruction is zero too, and minus infinity otherwise.
+    With ``at_least``, positive similarities that the reconstruction exceeds count as exact. The result is 1 for
+    an exact reconstruction and 0 for one that is no better than zero everywhere. If M_new is zero, it is 1 if
+    the reconstruction is zero too, and minus infinity otherwise.
 
     Parameters
     ----------
@@ -118,6 +126,7 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
     U_new : ndarray of shape (n_new, rank)
     V : ndarray of shape (n, rank)
     mask : csr_array or ndarray of bool of shape (n_new, n), optional
+    at_least : bool, default=False
 
     Returns
     -------
@@ -136,6 +145,8 @@ def explained_squares(M_new: Any, U_new: np.ndarray, V: np.ndarray, mask: Any | 
         error = np.ldexp(np.maximum(0, U_new[part] @ V.T), of_U + of_V - of_M) - known
         if unknown is not None:
             error[unknown] = 0
+        if at_least:
+            error[(known > 0) & (error > 0)] = 0
         wrong += float(np.einsum("kj,kj->", error, error))
         total += float(np.einsum("kj,kj->", known, known))
     if total == 0:
@@ -168,7 +179,9 @@ def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _row_problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: float) -> _RowProblem:
+def _row_problem(
+    U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: float, at_least: bool
+) -> _RowProblem:
     """Scale the columns of V to order one (or their penalty, if larger), and find orthonormal axes."""
     penalty = math.sqrt(alpha / 2)
     sizes = np.maximum(np.abs(U).max(axis=0, initial=0.0), penalty)
@@ -189,6 +202,7 @@ def _row_problem(U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight
         model=(coordinates * signature) @ coordinates.T,
         penalty=along.T @ along,
         zero_weight=float(zero_weight),
+        at_least=at_least,
     )
 
 
@@ -202,8 +216,9 @@ class _Batch:
     C: np.ndarray  # coordinates of the rows along the axes
     X: np.ndarray  # C B^T
     excess: np.ndarray  # derivative of the cost with respect to X
-    active: np.ndarray  # whether an entry is an active zero
+    active: np.ndarray  # whether an entry adds to the curvature
     hessian: np.ndarray
+    own: np.ndarray  # trace of the Hessian if only the positive entries are active
     ridge: np.ndarray
     direction: np.ndarray  # of the next step
     slope: np.ndarray  # derivative of the cost along the direction
@@ -230,6 +245,7 @@ class _RowProblem:
     model: np.ndarray  # X = B model B^T, up to a power of two
     penalty: np.ndarray  # Hessian of alpha / 4 |u|^2 with respect to c
     zero_weight: float
+    at_least: bool
 
     def solve(self, coded: np.ndarray) -> np.ndarray:
         """Return the solutions for the rows of a batch, as coordinates along the axes."""
@@ -237,11 +253,13 @@ class _RowProblem:
         rows = self._start_batch(coded)
         for _ in range(_MOST_STEPS):
             before = rows.active.copy()
-            changed = differentiate_rows(rows.X, rows.coded, self.zero_weight, rows.excess, rows.active)
+            changed = differentiate_rows(
+                rows.X, rows.coded, self.zero_weight, self.at_least, rows.excess, rows.active
+            )
             if changed.any():
-                # Zeros that became active are added, and those that became inactive subtracted.
+                # Entries that became active are added, and those that became inactive subtracted.
                 changes = rows.active.astype(np.int8) - before.astype(np.int8)
-                add_partial_grams(rows.hessian, self.B, changes, self.zero_weight)
+                self._change_hessians(rows.hessian, rows.coded, changes)
             self._set_newton_direction(rows)
             self._write_finished(rows, solution)
             if rows.finished.all():
@@ -270,8 +288,8 @@ class _RowProblem:
         length = np.divide(fitting, square, out=np.zeros_like(fitting), where=(fitting > 0) & (square > 0))
         C *= length[:, None]
         X *= length[:, None]
-        active = ((coded == 0) & (X > 0)).astype(np.uint8)
-        hessian = self._hessians(coded > 0, active)
+        active = self._active(X, coded)
+        hessian = self._hessians(coded, active)
         own = (coded > 0) @ np.einsum("jr,jr->j", B, B)
         return _Batch(
             place=place,
@@ -280,9 +298,10 @@ class _RowProblem:
             C=C,
             X=X,
             excess=np.empty_like(X),
-            active=active,
+            active=active.astype(np.uint8),
             hessian=hessian,
-            ridge=np.maximum(_RIDGE * own / max(1, B.shape[1]), _least_ridge(hessian)),
+            own=own,
+            ridge=np.maximum(_RIDGE * own / max(1, B.shape[1]), self._least_ridge(hessian, own)),
             direction=np.empty_like(C),
             slope=np.empty(len(place)),
             explained=np.empty(len(place)),
@@ -291,16 +310,33 @@ class _RowProblem:
             finished=np.zeros(len(place), bool),
         )
 
-    def _hessians(self, support: np.ndarray, active: np.ndarray) -> np.ndarray:
-        """Return B^T D B + penalty for each row: D is 1 on the support and zero_weight on active zeros."""
-        full = support | active.astype(bool) if self.zero_weight == 1 else support
+    def _active(self, X: np.ndarray, coded: np.ndarray) -> np.ndarray:
+        """Return which entries add to the curvature, as ``differentiate_rows`` does."""
+        short = (coded > 0) & (coded > X) if self.at_least else coded > 0
+        return short | ((coded == 0) & (X > 0))
+
+    def _change_hessians(self, hessians: np.ndarray, coded: np.ndarray, changes: np.ndarray) -> None:
+        """Add the entries with change 1 to the Hessians, and subtract those with change -1."""
+        of_zeros = changes * (coded == 0)
+        add_partial_grams(hessians, self.B, of_zeros, self.zero_weight)
+        if self.at_least:
+            add_partial_grams(hessians, self.B, changes - of_zeros, 1.0)
+
+    def _hessians(self, coded: np.ndarray, active: np.ndarray) -> np.ndarray:
+        """Return B^T D B + penalty for each row: D is 1 or, for zeros, zero_weight where an entry is active."""
+        full = active if self.zero_weight == 1 else active & (coded > 0)
         most = 2 * np.count_nonzero(full, axis=1) > full.shape[1]
         hessians = np.where(most[:, None, None], self.gram + self.penalty, self.penalty)
         # Subtracting the other items from all is cheaper where most have full weight.
         add_partial_grams(hessians, self.B, full.astype(np.int8) - most[:, None].astype(np.int8), 1.0)
         if self.zero_weight != 1:
-            add_partial_grams(hessians, self.B, active.astype(np.int8), self.zero_weight)
+            add_partial_grams(hessians, self.B, (active & (coded == 0)).astype(np.int8), self.zero_weight)
         return hessians
+
+    def _least_ridge(self, hessians: np.ndarray, own: np.ndarray) -> np.ndarray:
+        traces = np.einsum("krr->k", hessians)
+        # The Hessian is zero once every similarity is reached.
+        return _LEAST_RIDGE * (np.maximum(traces, own) if self.at_least else traces)
 
     def _set_newton_direction(self, rows: _Batch) -> None:
         """Compute the Newton direction, the slope along it and the explained squares."""
@@ -309,6 +345,9 @@ class _RowProblem:
         rows.slope = np.einsum("kr,kr->k", gradient, rows.direction)
         bent = (rows.hessian @ rows.C[:, :, None])[:, :, 0]
         rows.explained = np.maximum(0, np.einsum("kr,kr->k", bent, rows.C))
+        if self.at_least:
+            reached = np.where((rows.coded > 0) & (rows.active == 0), rows.coded, 0)
+            rows.explained += np.einsum("kj,kj->k", reached, reached)
 
     def _systems(self, rows: _Batch, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
         return rows.hessian[chosen] + rows.ridge[chosen, None, None] * np.eye(self.B.shape[1])
@@ -325,14 +364,20 @@ class _RowProblem:
         if not len(found):
             return
         solution[rows.place[found]] = rows.C[found]
-        walls = _TOUCHED * np.sqrt(rows.explained[found, None] / self.zero_weight) >= rows.X[found]
-        touched = walls & rows.active[found].astype(bool)
+        X, coded = rows.X[found], rows.coded[found]
+        touched = self._close_to_walls(X, coded, rows.explained[found, None]) & rows.active[found].astype(bool)
         systems = self._systems(rows, found)
-        add_partial_grams(systems, self.B, -touched.astype(np.int8), self.zero_weight)
+        self._change_hessians(systems, coded, -touched.astype(np.int8))
         free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > _FREE
-        for k, zeros in zip(found[free], touched[free], strict=True):
-            one = rows.C[k], rows.X[k], rows.coded[k], zeros
-            solution[rows.place[k]] = shortest_minimum(*one, self.B, self.lengths)
+        held = self._active(X, coded) & ~touched
+        for k in np.flatnonzero(free):
+            one = rows.C[found[k]], X[k], coded[k], held[k]
+            solution[rows.place[found[k]]] = shortest_minimum(*one, self.B, self.lengths)
+
+    def _close_to_walls(self, X: np.ndarray, coded: np.ndarray, explained: np.ndarray) -> np.ndarray:
+        """Return which entries would be inactive, but for rounding errors."""
+        residual = np.where(coded > 0, coded - X if self.at_least else np.inf, X)
+        return _TOUCHED * np.sqrt(explained / np.where(coded > 0, 1.0, self.zero_weight)) >= residual
 
     def _take_step(self, rows: _Batch) -> None:
         """Minimise the cost exactly along the direction, and lower the ridge after full steps."""
@@ -342,6 +387,7 @@ class _RowProblem:
             rows.direction @ self.B.T,
             rows.coded,
             self.zero_weight,
+            self.at_least,
             rows.slope,
             np.einsum("kr,kr->k", penalties, rows.C),
             np.einsum("kr,kr->k", penalties, rows.direction),
@@ -349,9 +395,5 @@ class _RowProblem:
         )
         rows.C += rows.step[:, None] * rows.direction
         rows.full_steps += rows.step == 1
-        lower = np.maximum(_RIDGE_DECAY * rows.ridge, _least_ridge(rows.hessian))
+        lower = np.maximum(_RIDGE_DECAY * rows.ridge, self._least_ridge(rows.hessian, rows.own))
         rows.ridge = np.where(rows.step >= 1, lower, rows.ridge)
-
-
-def _least_ridge(hessians: np.ndarray) -> np.ndarray:
-    return _LEAST_RIDGE * np.einsum("krr->k", hessians)

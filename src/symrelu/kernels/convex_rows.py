@@ -4,8 +4,11 @@ With the products x_j = u . v_j, a row of observed similarities m has the cost
 
     1/2 sum over m_j > 0 of (x_j - m_j)^2  +  zero_weight / 2 sum over m_j = 0 of max(0, x_j)^2.
 
+With ``at_least``, the first sum is over max(0, m_j - x_j)^2: products above the similarity cost nothing.
+
 Entries of ``coded`` are m, or a negative number where the similarity is unobserved. The *excess* is the
-derivative of the cost with respect to the products; a zero of m is *active* if its product is positive.
+derivative of the cost with respect to the products. An entry is *active* if it adds to the curvature: zeros
+with a positive product and positive similarities, with ``at_least`` only those above their product.
 """
 
 from __future__ import annotations
@@ -21,16 +24,17 @@ _LONGEST = 100.0  # along a direction without curvature, rounding errors would d
 
 
 @compiled
-def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[no-untyped-def]
-    """Write the excess and the active zeros. Return how many zeros of each row became active or inactive."""
+def differentiate_rows(X, coded, zero_weight, at_least, excess, active):  # type: ignore[no-untyped-def]
+    """Write the excess and the active entries. Return how many of each row became active or inactive."""
     changed = np.zeros(X.shape[0], np.int64)
     for i in range(X.shape[0]):
         count = 0
         for j in range(X.shape[1]):
             x, m = X[i, j], coded[i, j]
-            now = np.uint8(m == 0 and x > 0)
-            e = x - m if m > 0 else 0.0
-            excess[i, j] = zero_weight * x if now else e
+            short = m > 0 and not (at_least and x >= m)
+            now = np.uint8(short or (m == 0 and x > 0))
+            e = x - m if short else 0.0
+            excess[i, j] = zero_weight * x if now and not short else e
             count += now ^ active[i, j]
             active[i, j] = now
         changed[i] = count
@@ -39,7 +43,7 @@ def differentiate_rows(X, coded, zero_weight, excess, active):  # type: ignore[n
 
 @compiled
 def move_rows(  # type: ignore[no-untyped-def]
-    X, Z, coded, zero_weight, slopes, penalty_slopes, penalty_curvatures, steps
+    X, Z, coded, zero_weight, at_least, slopes, penalty_slopes, penalty_curvatures, steps
 ):
     """Move each row of X along its row of Z to the minimum of the cost. Write the step lengths into ``steps``.
 
@@ -57,7 +61,7 @@ def move_rows(  # type: ignore[no-untyped-def]
                 z, m = Z[i, j], coded[i, j]
                 x = X[i, j] + t * z
                 weight = zero_weight if m == 0 and x > 0 else 0.0
-                weight = 1.0 if m > 0 else weight
+                weight = 1.0 if m > 0 and not (at_least and x >= m) else weight
                 slope += weight * (x - m) * z  # an active zero has m = 0
                 curvature += weight * z * z
             if abs(slope) <= -_ENOUGH * slopes[i] or not curvature > 0:

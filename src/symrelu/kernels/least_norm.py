@@ -73,12 +73,13 @@ def _orthogonal_to(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> n
 
 
 def shortest_minimum(
-    c: np.ndarray, x: np.ndarray, coded: np.ndarray, touched: np.ndarray, B: np.ndarray, lengths: np.ndarray
+    c: np.ndarray, x: np.ndarray, coded: np.ndarray, held: np.ndarray, B: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
     """Return the coordinates of least |lengths c| among those with the same cost as a given minimum.
 
-    They have the same products with the similar items and the active zeros, and nonpositive products with the
-    other zeros: the result is the point of a polyhedron that is nearest to the origin.
+    They have the same products with the held items. Of the others, zeros have nonpositive products and
+    positive similarities products that are at least as large: the result is the point of a polyhedron that is
+    nearest to the origin.
 
     Parameters
     ----------
@@ -88,8 +89,8 @@ def shortest_minimum(
         Its products B c.
     coded : ndarray of shape (n,)
         Similarities, or a negative number where they are unobserved.
-    touched : ndarray of bool of shape (n,)
-        Zeros whose product is positive only because of rounding.
+    held : ndarray of bool of shape (n,)
+        Items whose products determine the cost: the active ones, except those that only rounding made active.
     B : ndarray of shape (n, n_axes)
     lengths : ndarray of shape (rank, n_axes)
 
@@ -98,7 +99,6 @@ def shortest_minimum(
     shortest : ndarray of shape (n_axes,)
         ``c`` itself if rounding errors prevent a shorter one.
     """
-    held = (coded > 0) | ((coded == 0) & (x > 0) & ~touched)
     free = _null_space(B[held])
     if not free.shape[1]:
         return c
@@ -106,9 +106,11 @@ def shortest_minimum(
     free = free @ turn.T / sizes  # now orthonormal in u
     part = directions.T @ (lengths @ c)
     rest = c - free @ part
-    inactive = (coded == 0) & ~held
+    wall = (coded >= 0) & ~held
+    sides = np.where(coded[wall] > 0, -1.0, 1.0)  # the product must be at least, or at most, the similarity
+    ends = sides * coded[wall]
     slack = _OVER * np.abs(c).max()
-    constraints, limits = B[inactive], np.maximum(0, x[inactive]) + slack
+    constraints, limits = sides[:, None] * B[wall], np.maximum(ends, sides * x[wall]) + slack
     violation = constraints @ rest - limits
     if (violation <= 0).all():
         return rest

@@ -74,18 +74,19 @@ class ReferenceOperator(HostOperator):
         residual = xp.where(M > 0, M - X, xp.where(observed, -w * above, zero))
         latent = xp.where(M > 0, M, xp.where(observed, below + (1 - w) * above, X))
         error = xp.where(observed, M - above, zero)
+        free = ~observed
         if self.at_least:
             met = (M > 0) & (X > M)
             residual, error = xp.where(met, zero, residual), xp.where(met, zero, error)
-            latent = xp.where(met, X, latent)
-        # Zero, or NaN if X is not finite at an unobserved entry: a diverged fit must not look like a good one.
-        hidden = 0 * self._sum(xp.where(observed, zero, X))
+            latent, free = xp.where(met, X, latent), free | met
+        # Zero, or NaN if X is not finite at an entry that counts in no loss: a diverged fit must not look good.
+        not_finite = 0 * self._sum(xp.where(free, X, zero))
         squares = xp.astype(residual, xp.float64) ** 2
         return Evaluation(
             product=None if V is None else residual @ V,
             # On the zeros the residual is w max(0, X), while the loss has w max(0, X)^2.
-            latent_loss=self._sum(xp.where(M > 0, squares, squares / w)) / 2 + hidden,
-            loss=self._sum(xp.astype(error, xp.float64) ** 2) / 2 + hidden,
+            latent_loss=self._sum(xp.where(M > 0, squares, squares / w)) / 2 + not_finite,
+            loss=self._sum(xp.astype(error, xp.float64) ** 2) / 2 + not_finite,
             latent_norm_squared=self._sum(xp.astype(latent, xp.float64) ** 2),
             alignment=self._sum(xp.astype(residual, xp.float64) * xp.astype(X, xp.float64)),
             active_zeros=self._sum(xp.astype((M == 0) & observed & (X > 0), xp.float64)),

@@ -34,11 +34,10 @@ class TiledOperator(SupportOperator):
         """Side length of the tiles. It depends on the rank, so on the model and not only on the data."""
         return tile_side(self.n, self.rank) if self.tile is None else self.tile
 
-    def _settings_of_tiles(self) -> tuple[Any, Any]:
-        """Return the weight of the zeros and the largest excess on the support, as the kernels expect them."""
-        # In the dtype of M: with a Python float, the kernels would compute in float64.
-        largest_excess = 0.0 if self.at_least else math.inf
-        return self.dtype.type(self.zero_weight), self.dtype.type(largest_excess)
+    def _settings_of_tiles(self) -> tuple[Any, bool]:
+        """Return the weight of the zeros, and whether X >= M suffices on the support."""
+        # The weight in the dtype of M: with a Python float, the kernels would compute in float64.
+        return self.dtype.type(self.zero_weight), self.at_least
 
     @abstractmethod
     def _tiles(self) -> Any:
