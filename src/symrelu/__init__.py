@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers
         solvers,
         validation,
     )
-    from symrelu.estimators import LinkPredictor, SymReLU, SymReLUClustering
+    from symrelu.estimators import LinkPredictor, NeighborEmbedding, SymReLU, SymReLUClustering
     from symrelu.fit.checkpoint import Checkpoint
     from symrelu.fit.decompose import decompose
     from symrelu.fit.rank_selection import RankSelection
@@ -42,6 +42,7 @@ __all__ = [
     "Eigen",
     "History",
     "LinkPredictor",
+    "NeighborEmbedding",
     "Problem",
     "RankSelection",
     "Solution",
@@ -71,6 +72,7 @@ _HOMES = {
     "Status": "symrelu.fitted",
     "Problem": "symrelu.problem",
     "LinkPredictor": "symrelu.estimators",
+    "NeighborEmbedding": "symrelu.estimators",
     "SymReLU": "symrelu.estimators",
     "SymReLUClustering": "symrelu.estimators",
 }

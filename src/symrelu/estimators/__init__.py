@@ -5,5 +5,6 @@ from __future__ import annotations
 from symrelu.estimators.clustering import SymReLUClustering
 from symrelu.estimators.embedding import SymReLU
 from symrelu.estimators.links import LinkPredictor
+from symrelu.estimators.neighbors import NeighborEmbedding
 
-__all__ = ["LinkPredictor", "SymReLU", "SymReLUClustering"]
+__all__ = ["LinkPredictor", "NeighborEmbedding", "SymReLU", "SymReLUClustering"]

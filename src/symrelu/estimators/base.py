@@ -190,7 +190,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise on invalid settings before any work."""
         shrinkage = check_number("shrinkage", self.shrinkage)
-        if settings["alpha"] is None:
+        if settings.get("alpha") is None:
             settings = {name: value for name, value in settings.items() if name != "alpha"}
         elif shrinkage:
             raise ValueError(

@@ -130,6 +130,29 @@ def warn_of_new_defaults(estimator: Any, solution: Solution, *, stacklevel: int)
     warn_once(f"defaults of {name}", text, FutureWarning, stacklevel=stacklevel + 1)
 
 
+def warn_incomplete_search(estimator: Any, found: Any, goal: Any, *, stacklevel: int) -> None:
+    """Warn if a search for neighbours did not meet its goal, or was stopped before it ended.
+
+    Parameters
+    ----------
+    estimator : estimator
+    found : symrelu.fit.neighbor_search.Found
+    goal : symrelu.fit.neighbor_search.Goal
+    stacklevel : int
+        As for ``warnings.warn``, relative to the caller.
+    """
+    certificate = found.certificate
+    if goal.is_met_by(certificate):
+        return
+    cause = "all steps were made" if found.status is None else found.status.value
+    text = (
+        f"{estimator!r} found no vectors that give back the neighbours: the best have "
+        f"{certificate.wrong_pairs} wrong pairs with {found.vectors.shape[1]} columns ({cause}). Allow more "
+        "columns, a larger max_iter or max_time, or a lower recall."
+    )
+    warn_once_in_a_search(estimator, text, ConvergenceWarning, cause="neighbours", stacklevel=stacklevel + 1)
+
+
 def _unbounded_hint(estimator: Any, solution: Solution) -> str:
     if solution.alpha > 0 or (solution.diagonal == "fit" and (solution.signature > 0).all()):
         return ""

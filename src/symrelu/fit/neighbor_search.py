@@ -41,6 +41,8 @@ _LARGEST_WEIGHT = 16.0
 _PATIENCE = 15
 
 _FEWEST_COLUMNS = 16  # of the first fit
+_LARGEST_DROP = 3  # at most this fraction of the columns is dropped at once
+_SHORTENED = 2  # with this fraction of the steps
 _GROWTH = 1.5  # of the number of columns, until a fit meets the goal
 
 _TOLERANCE = 1e-7  # relative error at which a fit has nothing left to do
@@ -178,10 +180,10 @@ class _Search:
     def run(self) -> None:
         """Add columns until the goal is met, then drop columns."""
         U = self._large_enough()
-        if self.goal.rank is None:
-            self._drop_while_met(U)
-        else:
+        if self.goal.rank is not None:
             self._drop_to(U, self.goal.rank)
+        elif self.attempts[-1].succeeded:
+            self._drop_while_met(U)
 
     def _large_enough(self) -> np.ndarray:
         """Return a factor that meets the goal, with more columns than it needs, or the largest to be tried."""
@@ -199,25 +201,33 @@ class _Search:
             rank = min(most, math.ceil(_GROWTH * rank))
 
     def _drop_while_met(self, U: np.ndarray) -> None:
-        """Drop columns as long as the goal is met."""
-        drop = 1
-        while self.status is None and self.attempts[-1].succeeded:
+        """Drop columns as long as the goal is met, several at once while that is easy."""
+        drop, growing, max_iter = 1, True, self.goal.max_iter
+        while self.status is None and drop > 0:
             rank = max(U.shape[1] - drop, self.n_negative + 1)
             if rank == U.shape[1]:
                 return
-            lower = self._refitted(_reduced(U, self._signs(U), rank), self.goal.max_iter)
-            if not self.attempts[-1].succeeded and drop > 1 and self.status is None:
-                drop = 1
-                rank = U.shape[1] - drop
-                lower = self._refitted(_reduced(U, self._signs(U), rank), self.goal.max_iter)
-            # Several columns at once, while one phase makes up for them.
-            U, drop = lower, 2 * drop if self.attempts[-1].n_iter <= PHASE else 1
+            lower = self._dropped(U, rank, max_iter if drop == 1 else max_iter // _SHORTENED)
+            last = self.attempts[-1]
+            growing = growing and last.succeeded
+            if last.succeeded:
+                U = lower
+                if last.n_iter > PHASE:
+                    drop = max(1, drop // 2)
+                elif growing:
+                    drop = max(1, min(2 * drop, rank // _LARGEST_DROP))
+            else:
+                drop //= 2  # 0 ends the search
+
+    def _dropped(self, U: np.ndarray, rank: int, max_iter: int) -> np.ndarray:
+        """Return the factor without its weakest directions, fitted again."""
+        return self._refitted(_reduced(U, self._signs(U), rank), max_iter)
 
     def _drop_to(self, U: np.ndarray, rank: int) -> None:
         """Drop columns one by one until ``rank`` are left."""
         while self.status is None and U.shape[1] > rank:
-            U = _reduced(U, self._signs(U), U.shape[1] - 1)
-            U = self._refitted(U, self.goal.max_iter if U.shape[1] == rank else _FIRST_PHASES * PHASE)
+            last = U.shape[1] == rank + 1
+            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else _FIRST_PHASES * PHASE)
 
     def _fitted(self, rank: int) -> tuple[np.ndarray, int]:
         """Return a factor fitted from scratch, and the number of steps."""
@@ -259,7 +269,7 @@ class _Search:
         solution = decompose(
             problem,
             rank,
-            n_negative=min(self.n_negative, rank - 1),
+            n_negative=self._n_negative(rank),
             support=support,
             init=init,
             random_state=self.random_state,
@@ -316,9 +326,12 @@ class _Search:
     def _separation(self, U: np.ndarray) -> Separation:
         return separation(U, self._signs(U), self.edges)
 
+    def _n_negative(self, rank: int) -> int:
+        return min(self.n_negative, rank - 1)
+
     def _signs(self, U: np.ndarray) -> np.ndarray:
         rank = U.shape[1]
-        return np.where(np.arange(rank) < rank - min(self.n_negative, rank - 1), 1.0, -1.0).astype(U.dtype)
+        return np.where(np.arange(rank) < rank - self._n_negative(rank), 1.0, -1.0).astype(U.dtype)
 
     def _weighted(self, weights: np.ndarray) -> Problem:
         graph = self.graph

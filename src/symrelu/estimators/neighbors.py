@@ -1,0 +1,313 @@
+"""NeighborEmbedding: vectors of the nodes of a graph that give back its edges exactly, with a certificate."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.searches import warn_incomplete_search
+from symrelu.fit.neighbor_search import Found, Goal, search_neighbors
+from symrelu.fit.settings import Run, Start, documented
+from symrelu.fitted.certificate import Certificate
+from symrelu.fitted.neighbor_vectors import DTYPES, NeighborVectors
+from symrelu.problem import Problem, RowIndex
+from symrelu.validation import check_choice, check_integer, check_number, check_rows, read_rows
+
+
+@documented
+class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
+    """Find the shortest vectors whose inner products give back the neighbours of every node of a graph.
+
+    Two nodes are neighbours if ``query_vectors_[i] @ item_vectors_[j] > threshold_``, and ``certificate_`` says
+    for how many of all pairs of nodes that is wrong: none, unless the search was limited. The vectors serve in
+    any index for inner products. Only the edges of the graph matter, not their weights; loops are ignored.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of columns. By default the smallest number for which the search finds exact vectors.
+    recall : float, default=1.0
+        Least share of the edges that must be found, and of the pairs found that must be edges. Below 1, fewer
+        columns are enough.
+    dtype : {"float32", "float16"}, default="float32"
+        In which the vectors are stored. The certificate holds for the stored vectors.
+    n_negative : int, default=1
+        Number of columns that enter the score with a minus sign. At least one column stays positive.
+    max_iter : int, default=3000
+        Largest number of steps for one number of columns. More steps may find shorter vectors.
+    max_time : float, optional
+        Time limit for the whole search in seconds. The shortest vectors found so far are kept.
+
+    Attributes
+    ----------
+    item_vectors_ : ndarray of shape (n_samples, n_components_)
+        The vectors to store.
+    query_vectors_ : ndarray of shape (n_samples, n_components_)
+        The vectors to search for: ``item_vectors_`` with the signs of ``signature_``.
+    threshold_ : float
+        Scores above it are neighbours.
+    certificate_ : Certificate
+        ``wrong_pairs``, ``recall``, ``precision`` and ``margin``, counted over all pairs of nodes.
+    n_components_ : int
+        Number of columns.
+    signature_ : ndarray of shape (n_components_,)
+        Signs of the columns.
+    attempts_ : tuple of Attempt
+        The numbers of columns that were tried, with their steps and wrong pairs.
+    n_iter_ : int
+        Number of steps in all.
+    vectors_ : NeighborVectors
+        The vectors with their graph and certificate.
+    node_names_ : ndarray of object of shape (n_samples,)
+        Names of the nodes, if the input has names.
+    n_features_in_ : int
+        Number of nodes.
+    feature_names_in_ : ndarray of str
+        Names of the columns of the input, if they are strings.
+
+    See Also
+    --------
+    SymReLU : An embedding that models the similarities too.
+
+    Notes
+    -----
+    The search fits with more and more columns until the neighbours are exact, and then drops columns one by
+    one, each time starting from the last factor, until that fails. It is not proved that no shorter vectors
+    exist. Ctrl-C ends the search and keeps the shortest vectors found so far.
+
+    A pair counts as right only if its score is beyond the threshold by more than the rounding error of an inner
+    product in float32, for any order of summation.
+
+    Examples
+    --------
+    >>> from scipy.sparse import diags_array
+    >>> from symrelu import NeighborEmbedding
+    >>> path = diags_array([1.0, 1.0], offsets=[-1, 1], shape=(50, 50))
+    >>> model = NeighborEmbedding(random_state=0).fit(path)
+    >>> model.certificate_.wrong_pairs, model.n_components_ < 8
+    (0, True)
+    >>> sorted(model.neighbors(10).tolist())
+    [9, 11]
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        recall: float = 1.0,
+        dtype: str = "float32",
+        n_negative: int = 1,
+        max_iter: int = 3000,
+        max_time: float | None = None,
+        random_state: Any = Start.random_state,
+        verbose: int = Run.verbose,
+    ) -> None:
+        self.n_components = n_components
+        self.recall = recall
+        self.dtype = dtype
+        self.n_negative = n_negative
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
+        """Find the vectors.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_samples), or a graph
+            Adjacency, as a matrix or as anything that :func:`symrelu.graphs.as_similarity` reads. Positive
+            entries are edges.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : NeighborEmbedding
+        """
+        del y
+        problem = self._problem(X, None, "ignore")
+        goal = self._goal(problem)
+        graph = _edges(problem.M)
+        if not graph.nnz:
+            raise ValueError("X must have at least one edge off its diagonal, got none.")
+        found = search_neighbors(
+            graph.astype(np.float32),
+            goal,
+            n_negative=int(self.n_negative),
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+        self._set_found(found, graph)
+        warn_incomplete_search(self, found, goal, stacklevel=3)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Find the vectors and return them.
+
+        Parameters
+        ----------
+        X, y
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        item_vectors : ndarray of shape (n_samples, n_components_)
+        """
+        return self.fit(X, y).item_vectors_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the vectors of new nodes from their edges to the nodes of ``fit``.
+
+        The vector of a node is one that puts its neighbours above the threshold and all other nodes below, if
+        there is one. A row of the input of ``fit`` gets the vector of that node (of several equal rows, that of
+        the first). The certificate does not cover new nodes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_new, n_samples)
+            Positive entries are edges.
+
+        Returns
+        -------
+        item_vectors : ndarray of shape (n_new, n_components_)
+        """
+        check_is_fitted(self)
+        matrix = self._check_matrix(X, X, reset=False)
+        matrix, _ = check_rows(matrix, len(self.item_vectors_), None, name="X")
+        known, _ = self._row_index.find(matrix, None)
+        vectors = self.item_vectors_[known]
+        new = np.flatnonzero(known < 0)
+        if len(new):
+            vectors[new] = self.vectors_.place(_edges(matrix[new]))
+        return vectors
+
+    def neighbors(self, node: int) -> np.ndarray:
+        """Return the nodes with a score above ``threshold_``, the largest score first.
+
+        Parameters
+        ----------
+        node : int
+            Index of a node of ``fit``.
+
+        Returns
+        -------
+        nodes : ndarray of int
+        """
+        check_is_fitted(self)
+        return self.vectors_.neighbors(node)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle).
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        check_is_fitted(self)
+        self.vectors_.save(path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NeighborEmbedding:
+        """Return a fitted estimator from a file that :meth:`save` wrote.
+
+        All pairs are compared with the graph again; a file that does not have the certificate it claims is
+        refused. Names of nodes and the attempts of the search are not in the file.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        model : NeighborEmbedding
+        """
+        vectors = NeighborVectors.load(path)
+        n, rank = vectors.item_vectors.shape
+        model = cls(
+            n_components=rank,
+            dtype=vectors.item_vectors.dtype.name,
+            n_negative=int(np.sum(vectors.signature < 0)),
+        )
+        model.n_features_in_ = n
+        model.vectors_ = vectors
+        model._row_index = RowIndex.of(vectors.graph, None)
+        return model
+
+    @property
+    def item_vectors_(self) -> np.ndarray:
+        """The vectors to store."""
+        return self.vectors_.item_vectors
+
+    @property
+    def query_vectors_(self) -> np.ndarray:
+        """The vectors to search for."""
+        return self.vectors_.query_vectors
+
+    @property
+    def signature_(self) -> np.ndarray:
+        """Signs of the columns."""
+        return self.vectors_.signature
+
+    @property
+    def threshold_(self) -> float:
+        """Scores above it are neighbours."""
+        return self.vectors_.threshold
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The comparison of all pairs with the graph."""
+        return self.vectors_.certificate
+
+    @property
+    def n_components_(self) -> int:
+        """Number of columns."""
+        return int(self.item_vectors_.shape[1])
+
+    def _goal(self, problem: Problem) -> Goal:
+        check_choice("dtype", self.dtype, DTYPES)
+        check_number("recall", self.recall, 0, 1, low_included=False)
+        check_integer("n_negative", self.n_negative, 0)
+        rank = self.n_components
+        if rank is not None:
+            rank = check_integer("n_components", rank, 1, problem.n, " (the number of items), or None")
+        return Goal(rank, self.recall, np.dtype(self.dtype), self.max_iter, self.max_time)
+
+    def _set_found(self, found: Found, graph: Any) -> None:
+        certificate = found.certificate
+        self.vectors_ = NeighborVectors(
+            found.vectors, found.signature, certificate.threshold, graph, certificate
+        )
+        self.attempts_ = found.attempts
+        self.n_iter_ = sum(attempt.n_iter for attempt in found.attempts)
+
+    def _keep_rows(self, matrix: Any, problem: Problem) -> None:
+        # As passed, and not problem.M, which differs by rounding if X is not exactly symmetric.
+        self._row_index = RowIndex.of(*read_rows(matrix, problem.n, None, "X"))
+
+    def _check_n_items(self, n: int) -> None:
+        if n < 2:
+            raise ValueError(f"X must have at least 2 nodes, since an edge joins two, got n_samples = {n}.")
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+def _edges(matrix: Any) -> Any:
+    """Return where a matrix is positive, as a canonical csr_array of bool."""
+    edges = sparse.csr_array(matrix > 0)
+    edges.sum_duplicates()
+    return edges

@@ -1,0 +1,170 @@
+"""Vectors of the nodes of a graph whose inner products above a threshold are its edges, with the proof."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.files import check_names, read_header, read_npz, write_atomically
+from symrelu.fitted.certificate import Certificate, certify
+from symrelu.fitted.models import SymmetricReLU
+from symrelu.validation import check_integer
+
+FORMAT = "symrelu.NeighborVectors"
+FORMAT_VERSION = 1
+DTYPES = ("float32", "float16")
+
+_ARRAYS = {"neighbor_vectors", "item_vectors", "signature", "indptr", "indices"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NeighborVectors:
+    """One vector for each node of a graph: two nodes are neighbours if their score is above the threshold.
+
+    The score of nodes i and j is ``query_vectors[i] @ item_vectors[j]``, so that ``item_vectors`` can be put
+    into any index for inner products and ``query_vectors`` can be searched in it. Queries here compute in
+    float32.
+
+    Parameters
+    ----------
+    item_vectors : ndarray of float32 or float16 of shape (n, rank)
+    signature : ndarray of shape (rank,)
+        Signs of the columns, +1 or -1.
+    threshold : float
+    graph : csr_array of bool of shape (n, n)
+        The neighbours that the vectors stand for. Symmetric, with an empty diagonal.
+    certificate : Certificate
+        The comparison of all pairs with the graph.
+    """
+
+    item_vectors: np.ndarray
+    signature: np.ndarray
+    threshold: float
+    graph: Any
+    certificate: Certificate
+
+    @property
+    def query_vectors(self) -> np.ndarray:
+        """The vectors to search for, ``item_vectors * signature``."""
+        return self.item_vectors * self.signature
+
+    def __repr__(self) -> str:
+        n, rank = self.item_vectors.shape
+        return f"NeighborVectors(n={n}, rank={rank}, {self.certificate.wrong_pairs} wrong pairs)"
+
+    def neighbors(self, node: int) -> np.ndarray:
+        """Return the other nodes with a score above the threshold, the largest score first.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        nodes : ndarray of int
+        """
+        check_integer("node", node, 0, len(self.item_vectors) - 1)
+        items = self._items
+        scores = items @ (items[node] * self.signature.astype(np.float32))
+        scores[node] = -np.inf
+        found = np.flatnonzero(scores > np.float32(self.threshold))
+        return found[np.argsort(-scores[found], kind="stable")]
+
+    def place(self, rows: Any) -> np.ndarray:
+        """Return the vectors of new nodes from their neighbours among the nodes of the graph.
+
+        A score of twice the threshold or more is aimed at for each neighbour, and of zero or less for all other
+        nodes.
+
+        Parameters
+        ----------
+        rows : csr_array of shape (n_new, n)
+            Its stored entries are the neighbours.
+
+        Returns
+        -------
+        item_vectors : ndarray of shape (n_new, rank)
+        """
+        model = SymmetricReLU(
+            self.item_vectors.astype(np.float64), self.signature.astype(np.float64), support="at_least"
+        )
+        wanted = np.full(rows.nnz, 2 * self.threshold)
+        rows = sparse.csr_array((wanted, rows.indices, rows.indptr), shape=rows.shape)
+        return model.transform(rows).astype(self.item_vectors.dtype)
+
+    def certify(self) -> Certificate:
+        """Compare all pairs with the graph again."""
+        return certify(self.item_vectors, self.signature, self.graph, self.threshold)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle)."""
+        header = {"format": FORMAT, "version": FORMAT_VERSION, "certificate": asdict(self.certificate)}
+        with write_atomically(path) as file:
+            np.savez(
+                file,
+                allow_pickle=False,
+                neighbor_vectors=np.array(json.dumps(header)),
+                item_vectors=self.item_vectors,
+                signature=self.signature,
+                indptr=self.graph.indptr.astype(np.int64),
+                indices=self.graph.indices.astype(np.int64),
+            )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> NeighborVectors:
+        """Read a file that :meth:`save` wrote, and compare all pairs with the graph again.
+
+        A file whose vectors do not have the certificate that it claims is refused.
+        """
+        arrays = read_npz(path, "NeighborVectors")
+        try:
+            return cls._of_arrays(arrays)
+        except (TypeError, ValueError, KeyError) as error:
+            reason = str(error).rstrip(".")
+            raise ValueError(f"{path} cannot be read as NeighborVectors: {reason}.") from error
+
+    @classmethod
+    def _of_arrays(cls, arrays: dict[str, np.ndarray]) -> NeighborVectors:
+        check_names("it", arrays, _ARRAYS)
+        header = read_header(arrays, "neighbor_vectors")
+        if (header.get("format"), header.get("version")) != (FORMAT, FORMAT_VERSION):
+            raise ValueError(f"its format is not {FORMAT}, version {FORMAT_VERSION}")
+        vectors, signature = arrays["item_vectors"], arrays["signature"]
+        _check_vectors(vectors, signature)
+        graph = _graph_of(arrays["indptr"], arrays["indices"], len(vectors))
+        claimed = Certificate(**header["certificate"])
+        found = certify(vectors, signature, graph, claimed.threshold)
+        # The margin may differ in its last digits on another machine.
+        for name in ("wrong_pairs", "missing", "extra", "n_pairs", "n_edges"):
+            if getattr(found, name) != getattr(claimed, name):
+                raise ValueError(
+                    f"its certificate says {name} = {getattr(claimed, name)}, but a count of all pairs gives "
+                    f"{getattr(found, name)}: the file was changed after it was written"
+                )
+        return cls(vectors, signature, found.threshold, graph, found)
+
+    @cached_property
+    def _items(self) -> np.ndarray:
+        return self.item_vectors.astype(np.float32)
+
+
+def _check_vectors(vectors: np.ndarray, signature: np.ndarray) -> None:
+    if vectors.ndim != 2 or vectors.dtype.name not in DTYPES or not np.isfinite(vectors).all():
+        raise ValueError(f"item_vectors must be a matrix of finite numbers in {' or '.join(DTYPES)}")
+    if signature.shape != vectors.shape[1:] or not np.isin(signature, (-1, 1)).all():
+        raise ValueError("signature must be +1 or -1 for each column of item_vectors")
+
+
+def _graph_of(indptr: np.ndarray, indices: np.ndarray, n: int) -> Any:
+    """Return the graph in a file, or raise if it is not symmetric or has loops."""
+    graph = sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape=(n, n))
+    graph.check_format(full_check=True)
+    if (graph != graph.T).nnz or graph.diagonal().any() or not graph.has_canonical_format:
+        raise ValueError("its graph is not symmetric without loops")
+    return graph
