@@ -434,6 +434,7 @@ def test_files_of_earlier_versions_name_the_same_fit(path):
         "n_negative": 1,
         "diagonal": "fit",
         "zero_weight": 1.0,
+        "support": "equal",
         "alpha": 1.0,
         "backend": "dense",
         "random_state": 3,

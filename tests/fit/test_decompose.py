@@ -73,21 +73,24 @@ def test_blas_is_held_at_one_thread_during_a_fit_and_restored():
     assert [library.num_threads for library in _blas_libraries()] == before
 
 
-def test_reported_errors_are_true():
+@pytest.mark.parametrize("support", ["equal", "at_least"])
+def test_reported_errors_are_true(support):
     problem = random_problem(0, n=40, masked=0.2)
-    solution = decompose(
-        problem.M, 4, mask=problem.unknown, diagonal="ignore", n_negative=1, random_state=0, max_iter=50
-    )
+    model = {"mask": problem.unknown, "diagonal": "ignore"}
+    settings = {"n_negative": 1, "support": support, "random_state": 0, "max_iter": 50}
+    solution = decompose(problem.M, 4, **model, **settings)
     observed = ~problem.unknown & ~np.eye(40, dtype=bool)
     X = (solution.U * solution.signature) @ solution.U.T
-    error = np.linalg.norm((problem.M - np.maximum(0, X))[observed])
+    wrong = problem.M - np.maximum(0, X)
+    if support == "at_least":
+        wrong[(problem.M > 0) & (wrong < 0)] = 0
+    error = np.linalg.norm(wrong[observed])
     assert_allclose(solution.relative_error, error / np.linalg.norm(problem.M[observed]))
     assert_allclose(solution.norm, np.linalg.norm(problem.M[observed]))
     assert solution.signature.tolist() == [1, 1, 1, -1]
-    again = metrics.relative_error(
-        problem.M, solution.U, solution.signature, mask=problem.unknown, diagonal="ignore"
-    )
+    again = metrics.relative_error(problem.M, solution.U, solution.signature, support=support, **model)
     assert_allclose(again, solution.relative_error)
+    assert solution.support == support
 
 
 def test_unknown_entries_do_not_matter_and_zeros_do():
@@ -107,20 +110,30 @@ def test_sparse_mask_equals_dense_mask():
     assert_allclose(other.U, dense.U, rtol=1e-9, atol=1e-9)
 
 
-def test_same_seed_same_bits():
+@pytest.mark.parametrize("support", ["equal", "at_least"])
+def test_same_seed_same_bits(support):
     M, _ = make_relu_gram(50, 3, random_state=0)
-    first, second = (decompose(M, 3, random_state=5, max_iter=30) for _ in range(2))
+    first, second = (decompose(M, 3, support=support, random_state=5, max_iter=30) for _ in range(2))
     assert_array_equal(first.U, second.U)
     assert abs(decompose(M, 3, random_state=6, max_iter=30).U - first.U).max() > 1e-3
 
 
-@pytest.mark.parametrize("init", ["random", "uniform", "spectral", "imputed"])
-def test_same_bits_on_one_and_two_threads(init):
+@pytest.mark.parametrize(
+    ("init", "support"),
+    [
+        ("random", "equal"),
+        ("uniform", "equal"),
+        ("spectral", "equal"),
+        ("imputed", "equal"),
+        ("imputed", "at_least"),
+    ],
+)
+def test_same_bits_on_one_and_two_threads(init, support):
     M, _ = make_relu_gram(2000, 3, shift=0.05, random_state=0)
     fits = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads, user_api="blas"):
-            fits.append(decompose(M, 3, random_state=0, max_iter=10, init=init))
+            fits.append(decompose(M, 3, support=support, random_state=0, max_iter=10, init=init))
     assert_array_equal(fits[0].U, fits[1].U)
 
 
@@ -190,6 +203,47 @@ def test_zero_weight_trades_zeros_for_the_support():
         solution = decompose(M, 3, zero_weight=weight, random_state=0, max_iter=300)
         errors.append(np.linalg.norm((M - np.maximum(0, solution.U @ solution.U.T))[M > 0]))
     assert errors[1] < errors[0]
+
+
+def neighbours(n=100, threshold=2.0):
+    """A graph of which only the links matter."""
+    M = (make_relu_gram(n, 6, random_state=0)[0] > threshold).astype(float)
+    np.fill_diagonal(M, 0)
+    return M
+
+
+@pytest.mark.parametrize("backend", ["dense", "sparse", "reference", "torch"])
+def test_at_least_finds_all_neighbours_where_equal_cannot(backend):
+    """The fit stops by tol, although X is far from M on the support."""
+    M = neighbours()
+    settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 100, "backend": backend}
+    solution = decompose(M, 8, support="at_least", **settings)
+    assert solution.status is Status.TOLERANCE
+    assert solution.relative_error <= 1e-4
+    X = (solution.U * solution.signature) @ solution.U.T
+    off = ~np.eye(len(M), dtype=bool)
+    assert_array_equal((X > 0.5)[off], (M > 0)[off])
+    assert np.abs(X - M)[M > 0].max() > 1
+    assert decompose(M, 8, **settings).relative_error > 0.2
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6, 1e-200, 1e200])
+def test_at_least_has_no_unit(scale):
+    M = neighbours(60)
+    settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 15, "support": "at_least"}
+    plain, scaled = decompose(M, 6, **settings), decompose(M * scale, 6, **settings)
+    assert_allclose(scaled.relative_error, plain.relative_error, rtol=1e-6)
+    assert_allclose(scaled.U / np.sqrt(scale), plain.U, rtol=0, atol=1e-6 * np.abs(plain.U).max())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_at_least_is_monotone_and_float32_is_near(kind):
+    M = kind(neighbours(60))
+    settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 10, "support": "at_least"}
+    double, single = decompose(M, 5, **settings), decompose(M.astype(np.float32), 5, **settings)
+    assert (np.diff(double.history.objective) <= 0).all()
+    assert single.U.dtype == np.float32
+    assert_allclose(single.history.objective, double.history.objective, rtol=1e-2)
 
 
 def test_alpha_shrinks_the_factor():

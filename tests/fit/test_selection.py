@@ -320,7 +320,7 @@ def found():
         ),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"tol": -1}, ValueError, "tol must be a finite number >= 0, got -1"),
-        ({"callback": print}, TypeError, "select_rank passes on only solver, init, tol, .*, got 'callback'"),
+        ({"callback": print}, TypeError, "select_rank passes on only solver, .*init, tol, .*, got 'callback'"),
         ({"M": -M}, ValueError, "M must be nonnegative"),
         (
             {"M": np.eye(5)},

@@ -175,6 +175,16 @@ def test_new_rows_take_the_weights_of_the_fit():
     assert np.abs(SymmetricReLU(fit.U, fit.signature).transform(M) - fit.U).max() > 1e-3
 
 
+def test_new_rows_take_the_support_of_the_fit():
+    """A rotation of the factor does not change them."""
+    model = SymmetricReLU(U[:, :3], np.ones(3), support="at_least")
+    rows = model.transform(M[:5])
+    assert model.canonicalize().support == "at_least"
+    assert_allclose(model.canonicalize().score(M[:5]), model.score(M[:5]), rtol=1e-9)
+    assert model.score(M[:5]) > SymmetricReLU(U[:, :3], np.ones(3)).score(M[:5])
+    assert np.abs(SymmetricReLU(U[:, :3], np.ones(3)).transform(M[:5]) - rows).max() > 1e-3
+
+
 def test_the_base_is_no_model():
     with pytest.raises(TypeError, match="abstract"):
         FittedModel(U, SIGNATURE)
@@ -204,6 +214,11 @@ def test_the_base_is_no_model():
             lambda: SymmetricReLU(U, SIGNATURE, 0.0, 0.0),
             ValueError,
             r"zero_weight must be a number in \(0, 1\]",
+        ),
+        (
+            lambda: SymmetricReLU(U, SIGNATURE, support="most"),
+            ValueError,
+            "support must be one of 'equal', 'at_least', got 'most'",
         ),
         (
             lambda: TwoFactor(U, V[1:]),

@@ -26,7 +26,7 @@ def test_properties(solution):
         f"Solution(n=30, rank=4, n_negative=1, relative_error={solution.relative_error:.4g}, "
         "n_iter=10, status=MAX_ITER)"
     )
-    assert (solution.diagonal, solution.zero_weight) == ("fit", 1.0)
+    assert (solution.diagonal, solution.zero_weight, solution.support) == ("fit", 1.0, "equal")
     assert solution.solver == "AAPB(step_size=2.0, momentum=1.0, safeguard=False)"
 
 

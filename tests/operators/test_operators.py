@@ -84,6 +84,19 @@ def test_every_quantity_by_its_formula(name, label):
         assert_allclose(getattr(found, quantity), value, rtol=1e-11, atol=1e-11 * norm(M), err_msg=quantity)
 
 
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_latent_matrix_is_feasible(name, label):
+    """W = X + R equals M on the support, or is at least M, and W <= 0 on the zeros if they have full weight."""
+    problem = replace(PROBLEMS[label], zero_weight=1.0)
+    U, M, observed = factor(problem, 1), problem.M, ~problem.unknown
+    W = (U * problem.signature) @ U.T + evaluate(OPERATORS[name](problem), U, np.eye(problem.n)).product
+    support, tolerance = (M > 0) & observed, 1e-12 * norm(W)
+    assert (W[support] >= M[support] - tolerance).all()
+    assert problem.at_least or (W[support] <= M[support] + tolerance).all()
+    assert (W[(M == 0) & observed] <= tolerance).all()
+
+
 @pytest.mark.parametrize("name", OPERATORS)
 def test_at_least_counts_only_what_is_missing(name):
     """X = U U^T = [[1, 2], [2, 4]]: one entry above M, one below it, and two equal."""

@@ -346,6 +346,13 @@ def test_evaluations_are_counted_for_each_operator():
     assert (first.alpha, second.alpha, second.zero_weight) == (0.0, 0.1, 0.5)
 
 
+def test_the_support_of_an_operator():
+    problem = Problem.of(SPARSE)
+    assert [problem.operator(np.ones(2), support=name).at_least for name in ("equal", "at_least")] == [0, 1]
+    with pytest.raises(ValueError, match="support must be one of 'equal', 'at_least', got 'most'"):
+        problem.operator(np.ones(2), support="most")
+
+
 def test_an_alpha_in_other_units():
     assert Problem.of(DENSE).scaled_alpha(0.3) == 0.3
     problem = Problem.of(DENSE * 4.0**20)

@@ -58,6 +58,7 @@ def decompose(
     A zero of M only requires X <= 0 there, so X can have a far lower rank than M. With the defaults
     (s = +1, w = 1, the diagonal fitted) this is the ReLU-NSMD model of the paper. To keep the neighbours in a
     graph, pass ``n_negative="auto", diagonal="auto"``, the defaults of :class:`~symrelu.SymReLU`.
+    With ``support="at_least"``, the first sum is that of max(0, M - X)^2: see Notes.
 
     Parameters
     ----------
@@ -75,6 +76,19 @@ def decompose(
     -------
     solution : Solution
         ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best factor so far.
+
+    Notes
+    -----
+    With ``support="at_least"`` the objective is
+
+    .. math::
+
+        \tfrac12 \sum_{M_{ij} > 0} \max(0, M_{ij} - X_{ij})^2
+             + \tfrac{w}{2} \sum_{M_{ij} = 0} \max(0, X_{ij})^2
+             + \tfrac{\alpha}{2} \|U\|_F^2 .
+
+    On the support, ``relative_error`` and the test against ``tol`` count only max(0, M - max(0, X)), what X
+    lacks. If alpha is 0, the objective need not have a minimum: it may keep decreasing while U grows.
 
     Examples
     --------

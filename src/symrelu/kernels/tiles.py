@@ -39,13 +39,13 @@ _MOST_BLOCKS = 2000  # packed entries have a number for each pair of blocks, 32 
 class Sums(NamedTuple):
     """Sums over all pairs, in float64."""
 
-    fit: float  # (M - X)^2 over the support
-    error: float  # (M - max(0, X))^2 over the support
+    fit: float  # (M - X)^2 over the support, without the entries in ``free``
+    error: float  # (M - max(0, X))^2 over the same entries
     positive: float  # max(0, X)^2 over the zeros
     negative: float  # min(0, X)^2 over the zeros
     free: float  # X^2 - M^2 where W = X: unobserved entries, and support entries with X >= M if that suffices
     active: float  # 1 for each zero with X > 0
-    inner: float  # (M - X) X over the support
+    inner: float  # (M - X) X over the entries of ``fit``
 
 
 class PackedEntries(NamedTuple):
