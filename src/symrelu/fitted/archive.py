@@ -13,6 +13,7 @@ import numpy as np
 
 from symrelu.files import check_names, read_header, read_npz
 from symrelu.fitted.history import COUNTS, History, Status
+from symrelu.fitted.logistic import Logistic
 from symrelu.fitted.models import FittedModel, Linear, SymmetricReLU, TwoFactor
 from symrelu.validation import DIAGONALS, check_choice, check_integer, check_number
 
@@ -103,7 +104,7 @@ def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 def _model(arrays: dict[str, np.ndarray], alpha: float, zero_weight: float, relu: bool) -> FittedModel:
     U, signature = _factor("U", arrays["U"]), _floats("signature", arrays["signature"])
     if "V" in arrays:
-        return TwoFactor(U, _factor("V", arrays["V"]))
+        return (TwoFactor if relu else Logistic)(U, _factor("V", arrays["V"]))
     return SymmetricReLU(U, signature, alpha, zero_weight) if relu else Linear(U, signature)
 
 
