@@ -91,9 +91,10 @@ def test_large_scores_do_not_overflow():
 )  # MiB: a row at a time, and as many as are ever formed at once
 @pytest.mark.parametrize("threads", [1, 2])
 def test_digits_do_not_depend_on_threads(memory, threads):
-    M = random_graph(700, density=0.02)
-    factors = np.random.default_rng(0).uniform(-1, 1, (1400, 8))
-    expected = loss_of(M, "ignore").evaluate(factors)
+    M = random_graph(1000, density=0.02)  # enough work for two threads
+    factors = np.random.default_rng(0).uniform(-1, 1, (2000, 8))
+    with threadpool_limits(1):
+        expected = loss_of(M, "ignore").evaluate(factors)
     with threadpool_limits(threads), sklearn.config_context(working_memory=memory):
         passed = loss_of(M, "ignore").evaluate(factors)
     if memory > 1:

@@ -27,8 +27,8 @@ from symrelu.kernels.threads import kept_threads, run_tasks, single_threaded_bla
 from symrelu.problem import complete
 from symrelu.validation import DIAGONALS, check_callback, check_choice, random_generator, stored
 
-# Rows are divided into this many parts, whatever the number of threads: the gradients of the parts are added in
-# order, so that the digits do not depend on it.
+# Number of parts into which the rows are divided. It is fixed, and the gradients of the parts are added in
+# order, so that the digits do not depend on the number of threads.
 _PARTS = 16
 _ROWS_AT_ONCE = 32  # their pairs stay in the cache while a dozen operations pass over them
 _ARRAYS_OF_PAIRS = 3
@@ -116,12 +116,20 @@ class LogisticLoss:
         return float(loss), P
 
 
+class _Accepted(NamedTuple):
+    """A point that L-BFGS-B accepted: one value, because Ctrl-C can interrupt between any two lines."""
+
+    factors: np.ndarray
+    passed: LogisticPass
+    record: Record
+
+
 class _Minimisation:
-    """One call of L-BFGS-B, which runs its own loop: the last accepted factors, the history, why it stopped."""
+    """One call of L-BFGS-B, which runs its own loop."""
 
     def __init__(self, loss: LogisticLoss, rank: int, norm: float, limits: Limits, callback: Callback | None):
-        self.records: list[Record] = []
-        self.accepted: tuple[np.ndarray, LogisticPass] | None = None
+        self.accepted: _Accepted | None = None
+        self._records: list[Record] = []
         self.evaluations = 0
         self._loss, self._rank, self._norm = loss, rank, norm
         self._limits, self._callback = limits, callback
@@ -171,7 +179,7 @@ class _Minimisation:
                 self._stopped = Status.CALLBACK
             self._began += time.perf_counter() - before  # the history does not count callbacks
         limit = self._limits.max_time
-        if self._stopped is None and limit is not None and self.records[-1].seconds >= limit:
+        if self._stopped is None and limit is not None and self._records[-1].seconds >= limit:
             self._stopped = Status.MAX_TIME
         if self._stopped is not None:
             raise StopIteration
@@ -179,9 +187,8 @@ class _Minimisation:
     def _record(self) -> None:
         # The point that a line search accepts is the last one at which it evaluated.
         x, passed = self._latest
-        self.accepted = x.reshape(-1, self._rank), passed
         record = Record(
-            iteration=len(self.records),
+            iteration=len(self._records),
             evaluations=self.evaluations,
             seconds=time.perf_counter() - self._began,
             relative_error=math.sqrt(passed.squares) / self._norm,
@@ -189,11 +196,17 @@ class _Minimisation:
             objective=passed.loss,
             gradient_norm=float(np.linalg.norm(passed.gradient)),
         )
-        self.records.append(record)
+        self._records.append(record)
+        self.accepted = _Accepted(x.reshape(-1, self._rank), passed, record)
+
+    def history(self) -> History:
+        """Return the records up to the accepted point."""
+        assert self.accepted is not None
+        return History.from_records(self._records[: self.accepted.record.iteration + 1])
 
     def _progress(self, x: np.ndarray) -> FitProgress:
         factors = x.reshape(-1, self._rank).copy()  # a callback cannot change the fit
-        return FitProgress(self.records[-1], factors, self._limits, np.ones(self._rank), self._norm)
+        return FitProgress(self._records[-1], factors, self._limits, np.ones(self._rank), self._norm)
 
     def _status(self, result: Any) -> Status:
         if result.status == 1:
@@ -278,16 +291,16 @@ def logistic_pca(
     with single_threaded_blas(), kept_threads():
         status = fit.run(factors)
     assert fit.accepted is not None
-    factors, last = fit.accepted
+    factors, last, record = fit.accepted
     return Solution(
         model=Logistic(*np.split(factors.astype(problem.dtype), 2)),
         status=status,
-        n_iter=fit.records[-1].iteration,
+        n_iter=record.iteration,
         n_evaluations=fit.evaluations,
-        relative_error=fit.records[-1].relative_error,
+        relative_error=record.relative_error,
         norm=norm,
         objective=last.loss,
-        history=History.from_records(fit.records),
+        history=fit.history(),
         solver="logistic_pca",
         diagonal=diagonal,
     )
