@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from symrelu.fitted import Linear, TwoFactor
+from symrelu.fitted import Linear, Logistic, TwoFactor
 
 
 def assert_same(loaded, solution):
@@ -28,5 +28,6 @@ def with_model(solution, name):
         "SymmetricReLU": lambda: solution.model,
         "Linear": lambda: Linear(solution.U, solution.signature),
         "TwoFactor": lambda: TwoFactor(solution.U, V),
+        "Logistic": lambda: Logistic(solution.U, V),
     }[name]()
     return dataclasses.replace(solution, model=model)

@@ -1,12 +1,17 @@
 """The benchmarks run, on sizes that say nothing."""
 
+import importlib
 import json
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import sklearn
+from numpy.testing import assert_allclose
+from scipy import sparse
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part of the repository only")
@@ -25,6 +30,11 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
             "| control: linkage on M | 0.887",
         ),
         ("rank.py --tasks synthetic --n 60 --seeds 1 --jobs 2 --output out", "| n=60, p=0.1 | 0 |"),
+        (
+            "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
+            "--store records.jsonl --output out",
+            "| eigsh, r = 8 | 0.10",
+        ),
         ("solvers.py --problems tiny --seeds 1 --iterations 30 --output out", "geometric mean"),
     ],
 )
@@ -39,6 +49,60 @@ def test_benchmark_runs(tmp_path, command, expected):
     )
     assert result.returncode == 0, result.stderr
     assert expected in result.stdout
+
+
+@pytest.fixture
+def neighbors(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("neighbors")
+
+
+def recall_by_sorting(A, scores):
+    """The recall of each node by its definition, for scores without ties."""
+    shares = []
+    for node in np.flatnonzero(A.any(axis=1)):
+        others = [j for j in np.argsort(-scores[node]) if j != node]
+        shares.append(np.mean(A[node, others[: np.count_nonzero(A[node])]] > 0))
+    return shares
+
+
+@pytest.mark.parametrize("memory", [0.001, 1024])  # MiB: a row at a time, and all at once
+@pytest.mark.parametrize("kind", ["InnerProducts", "Distances"])
+def test_recall_counts_the_best_scores_of_every_node(neighbors, kind, memory):
+    rng = np.random.default_rng(0)
+    A = np.triu(rng.random((50, 50)) < 0.1, 1)
+    A = (A | A.T) * rng.random()
+    A[7] = A[:, 7] = 0  # a node without neighbours does not count
+    U, V = rng.standard_normal((2, 50, 3))
+    if kind == "InnerProducts":
+        embedding, scores = neighbors.InnerProducts(U, V), U @ V.T
+    else:
+        embedding, scores = neighbors.Distances(U), -np.linalg.norm(U[:, None] - U, axis=2)
+    expected, degrees = recall_by_sorting(A, scores), np.count_nonzero(A, axis=1)
+    with sklearn.config_context(working_memory=memory):
+        found = neighbors.recall(sparse.csr_array(A), embedding)
+    assert_allclose(found.of_nodes, np.mean(expected))
+    assert_allclose(found.of_links, np.average(expected, weights=degrees[degrees > 0]))
+    assert_allclose(found.whole_nodes, np.mean(np.equal(expected, 1)))
+
+
+def test_recall_of_ties_is_that_of_a_random_order(neighbors):
+    """With equal scores everywhere, as many neighbours are found as by guessing."""
+    A = np.zeros((20, 20))
+    A[0, 1:6] = A[1:6, 0] = 1
+    found = neighbors.recall(sparse.csr_array(A), neighbors.Distances(np.zeros((20, 2))))
+    assert_allclose(found.of_nodes, (5 / 19 + 5 * 1 / 19) / 6)
+    scores, best = np.zeros(20), [3, 4]
+    scores[best] = 1
+    assert neighbors.expected_hits(scores, np.array([3, 5, 6])) == 1 + 2 * 1 / 18
+    assert neighbors.expected_hits(scores, np.array([3, 4])) == 2
+    assert neighbors.expected_hits(scores, np.array([5])) == 0
+
+
+def test_rows_of_lpca_share_fits(neighbors):
+    rows = [key for key in neighbors.METHODS if key.startswith("LPCA")]
+    jobs = list(neighbors.jobs(["digits"], rows, [8, 16], 1, ["recall"]))
+    assert [job.columns for job in jobs] == [4, 8, 16]
 
 
 def test_fuzzer_runs_every_check(tmp_path):

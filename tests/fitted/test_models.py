@@ -12,7 +12,7 @@ from scipy import sparse
 from symrelu import Solution, SymReLU, decompose
 from symrelu.baselines import three_block_nmd, truncated_eigen
 from symrelu.datasets import make_relu_gram
-from symrelu.fitted import FittedModel, Linear, SymmetricReLU, TwoFactor
+from symrelu.fitted import FittedModel, Linear, Logistic, SymmetricReLU, TwoFactor
 
 M, _ = make_relu_gram(40, 3, shift=0.1, random_state=0)
 SETTINGS = {"n_negative": 1, "random_state": 0, "max_iter": 30, "tol": 0.1}
@@ -22,6 +22,7 @@ MODELS = {
     "SymmetricReLU": SymmetricReLU(U, SIGNATURE, alpha=0.1, zero_weight=0.5),
     "Linear": Linear(U, SIGNATURE),
     "TwoFactor": TwoFactor(U, V),
+    "Logistic": Logistic(U, V),
 }
 FITTED = {
     "Solution": decompose(M, 4, **SETTINGS),
@@ -34,6 +35,7 @@ ABILITIES = {
     "SymmetricReLU": {"canonicalize", "transform", "score"},
     "Linear": {"canonicalize"},
     "TwoFactor": {"V"},
+    "Logistic": {"V"},
 }
 
 
@@ -61,8 +63,14 @@ def test_pairs(fitted, memory):
     assert fitted.score_pairs([], []).shape == (0,)
 
 
+def reconstruction(fitted):
+    if fitted is FITTED["Logistic"]:
+        return 1 / (1 + np.exp(-gram(fitted)))
+    return gram(fitted) if fitted in (FITTED["linear"], FITTED["Linear"]) else np.maximum(0, gram(fitted))
+
+
 def test_rows(fitted):
-    model = gram(fitted) if fitted in (FITTED["linear"], FITTED["Linear"]) else np.maximum(0, gram(fitted))
+    model = reconstruction(fitted)
     assert_allclose(fitted.reconstruct([5, 2, 5]), model[[5, 2, 5]], atol=1e-12)
     assert fitted.reconstruct(7).shape == (1, 40)
 
@@ -144,11 +152,11 @@ def test_a_model_has_what_it_can_do_and_nothing_else(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_sizes(name):
     model = MODELS[name]
-    n_negative = 0 if name == "TwoFactor" else 1
+    n_negative = 0 if name in ("TwoFactor", "Logistic") else 1
     assert (model.n, model.rank, model.n_negative, model.dtype) == (40, 4, n_negative, np.float64)
     assert repr(model) == f"{name}(n=40, rank=4, n_negative={n_negative})"
     assert_array_equal(model.left @ model.right.T, gram(model))
-    assert model.relu == (name != "Linear")
+    assert model.relu == (name in ("SymmetricReLU", "TwoFactor"))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -162,11 +170,12 @@ def test_models_are_values(name):
     assert halved.top_k([1], 2)[1].dtype == np.float32
 
 
-def test_two_factors_have_no_signs():
-    model = TwoFactor(U.astype(np.float32), V)
+@pytest.mark.parametrize("kind", [TwoFactor, Logistic])
+def test_two_factors_have_no_signs(kind):
+    model = kind(U.astype(np.float32), V)
     assert_array_equal(model.signature, np.ones(4, np.float32), strict=True)
     with pytest.raises(TypeError, match="signature"):
-        TwoFactor(U, V, signature=SIGNATURE)
+        kind(U, V, signature=SIGNATURE)
 
 
 def test_new_rows_take_the_weights_of_the_fit():

@@ -30,11 +30,12 @@ def test_properties(solution):
     assert solution.solver == "AAPB(step_size=2.0, momentum=1.0, safeguard=False)"
 
 
-MODELS = ("SymmetricReLU", "Linear", "TwoFactor")
+MODELS = ("SymmetricReLU", "Linear", "TwoFactor", "Logistic")
 ANSWERS = {  # what only some models have
     "SymmetricReLU": {"canonicalize", "score", "transform"},
     "Linear": {"canonicalize"},
     "TwoFactor": {"V"},
+    "Logistic": {"V"},
 }
 
 
@@ -44,7 +45,7 @@ def test_what_every_solution_answers(solution, name):
     model = solution.model
     assert solution.U is model.U
     assert solution.signature is model.signature
-    assert (solution.rank, solution.n_negative) == (4, 0 if name == "TwoFactor" else 1)
+    assert (solution.rank, solution.n_negative) == (4, 0 if name in ("TwoFactor", "Logistic") else 1)
     assert (solution.alpha, solution.zero_weight) == (0.1 if name == "SymmetricReLU" else 0.0, 1.0)
     assert_array_equal(solution.score_pairs([1, 2], 3), model.score_pairs([1, 2], 3))
     assert_array_equal(solution.reconstruct([1, 2]), model.reconstruct([1, 2]))

@@ -225,7 +225,7 @@ def three_block_nmd(
     check_callback(callback)
     problem = complete(M)
     rank = check_rank(rank, problem.n)
-    factors = None if init is None else _check_pair(init, problem.n, rank, problem.dtype)
+    factors = None if init is None else check_pair(init, problem.n, rank, problem.dtype)
     _check_memory(problem)
     k = problem.exponent
     with single_threaded_blas():
@@ -238,7 +238,8 @@ def three_block_nmd(
     return Solution.of(outcome, model, history=history.history(), solver=repr(solver))
 
 
-def _check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
+def check_pair(init: Any, n: int, rank: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """Return a starting pair (U, V) as [U; V], validated."""
     try:
         U0, V0 = init
     except (TypeError, ValueError):

@@ -2,6 +2,7 @@
 
 from symrelu.fitted.history import History, Record, Status
 from symrelu.fitted.linkage_tree import Tree, average_linkage, average_linkage_of_factor
+from symrelu.fitted.logistic import Logistic
 from symrelu.fitted.models import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
 from symrelu.fitted.solution import Solution
 
@@ -9,6 +10,7 @@ __all__ = [
     "FittedModel",
     "History",
     "Linear",
+    "Logistic",
     "OneFactor",
     "Record",
     "Solution",

@@ -13,6 +13,7 @@ import numpy as np
 
 from symrelu.files import check_names, read_header, read_npz
 from symrelu.fitted.history import COUNTS, History, Status
+from symrelu.fitted.logistic import Logistic
 from symrelu.fitted.models import FittedModel, Linear, SymmetricReLU, TwoFactor
 from symrelu.validation import DIAGONALS, SUPPORTS, check_choice, check_integer, check_number
 
@@ -108,7 +109,7 @@ def _model(
 ) -> FittedModel:
     U, signature = _factor("U", arrays["U"]), _floats("signature", arrays["signature"])
     if "V" in arrays:
-        return TwoFactor(U, _factor("V", arrays["V"]))
+        return (TwoFactor if relu else Logistic)(U, _factor("V", arrays["V"]))
     return SymmetricReLU(U, signature, alpha, zero_weight, support) if relu else Linear(U, signature)
 
 

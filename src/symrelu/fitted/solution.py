@@ -30,14 +30,15 @@ class Solution(ModelQueriesMixin):
     ----------
     model : FittedModel
         The fitted model: :class:`~symrelu.fitted.SymmetricReLU` from :func:`symrelu.decompose` and the
-        estimators, :class:`~symrelu.fitted.TwoFactor` from 3B-NMD, :class:`~symrelu.fitted.Linear` from the
-        other baselines.
+        estimators, :class:`~symrelu.fitted.TwoFactor` from 3B-NMD, :class:`~symrelu.fitted.Logistic` from LPCA,
+        :class:`~symrelu.fitted.Linear` from the other baselines.
     status : Status
         Why the fit stopped; ``status.value`` is the cause and ``status.advice`` what to try next.
     n_iter, n_evaluations : int
         Number of steps, and of passes over the pairs.
     relative_error : float
-        ||M - max(0, X)|| / ||M|| over the observed entries; ||M - X|| / ||M|| for a model without a ReLU.
+        ||M - max(0, X)|| / ||M|| over the observed entries; a model without a ReLU has its own
+        reconstruction in place of max(0, X).
     norm : float
         ||M|| over the observed entries.
     objective : float
@@ -61,7 +62,7 @@ class Solution(ModelQueriesMixin):
         The solution whose factor depends only on X (``SymmetricReLU`` and ``Linear``). See
         :meth:`symrelu.fitted.OneFactor.canonicalize`. The objective changes with ||U||.
     ``V``
-        The right factor (``TwoFactor`` only).
+        The right factor (``TwoFactor`` and ``Logistic``).
 
     Examples
     --------
