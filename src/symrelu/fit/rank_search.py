@@ -28,6 +28,12 @@ _BEYOND = 4
 _RESOLUTION = 1 / 8
 
 
+def score_text(row: dict[str, Any]) -> str:
+    """Return the mean score of a row of the table, with its standard error if it has one."""
+    bar = row["standard_error"]
+    return f"{row['mean']:.4g}" + ("" if math.isnan(bar) else f" +- {bar:.2g}")
+
+
 class Scores:
     """The scores of the fits made so far.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from symrelu.fit.holdout import BASELINES
 from symrelu.fit.rank_grid import GRID
+from symrelu.fit.rank_search import score_text
 from symrelu.plots.rank_curve import plot_scores
 
 
@@ -58,15 +59,28 @@ class RankSelection:
         setting = ", ".join(f"{name}={row[name]!r}" for name in GRID)
         counts = f"{len(self.table)} settings x {len(row['scores'])} repeats"
         return (
-            f"RankSelection({setting}; {self.scoring} {row['mean']:.4g} +- {row['standard_error']:.2g}, "
+            f"RankSelection({setting}; {self.scoring} {score_text(row)}, "
             f"{counts if self.complete else f'interrupted after {self.n_fits} fits of {counts}'})"
         )
 
     def _row(self, setting: dict[str, Any]) -> dict[str, Any]:
         return next(row for row in self.table if all(row[name] == setting[name] for name in GRID))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table with the score of repeat k as ``score_k``, for a data frame or a CSV file.
+
+        Returns
+        -------
+        records : list of dict
+        """
+        records = []
+        for row in self.table:
+            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
+            records.append({name: value for name, value in row.items() if name != "scores"} | scores)
+        return records
+
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame; the score of repeat k is in column ``score_k``.
+        """Return :meth:`records` as a pandas DataFrame.
 
         Returns
         -------
@@ -76,13 +90,9 @@ class RankSelection:
             pandas = import_module("pandas")  # optional, and slow to import
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attribute table holds the same data."
+                "to_frame needs pandas: pip install pandas. The method records returns the same data."
             ) from error
-        rows = []
-        for row in self.table:
-            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
-            rows.append({name: value for name, value in row.items() if name != "scores"} | scores)
-        return pandas.DataFrame(rows)
+        return pandas.DataFrame(self.records())
 
     def plot(self, ax: Any | None = None) -> Any:
         """Draw the mean scores with their standard errors.

@@ -26,7 +26,7 @@ from symrelu.fit.holdout import (
 from symrelu.fit.loop import Callback
 from symrelu.fit.narration import narrated
 from symrelu.fit.rank_grid import GRID, check_axes, default_ranks, grid_of
-from symrelu.fit.rank_search import RULES, Scores, next_ranks
+from symrelu.fit.rank_search import RULES, Scores, next_ranks, score_text
 from symrelu.fit.rank_selection import RankSelection
 from symrelu.fit.search_narration import SearchNarrator
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, documented, pick
@@ -262,8 +262,7 @@ def _summary(scores: Scores, scoring: str) -> str:
         return "no score so far"
     table = scores.table()
     row = table[scores.choices(table)[0]]
-    score = f"{scoring} {row['mean']:.4g} +- {row['standard_error']:.2g}"
-    return f"{scores.n_fits} fits done, best so far rank {row['rank']}, {score}"
+    return f"{scores.n_fits} fits done, best so far rank {row['rank']}, {scoring} {score_text(row)}"
 
 
 @dataclass(frozen=True, eq=False)
