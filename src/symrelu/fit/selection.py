@@ -133,12 +133,13 @@ def select_rank(
 
     Notes
     -----
-    The search begins with the ranks 1, 2, 3, 4, 6 and 8, and then doubles the rank until it is four times the
-    last one that improved the score (by more than the standard error of the difference, with all scores on the
-    same pairs). Then it halves the gap below the chosen rank (with ``rule="best"``, the gaps on both sides)
-    until it is at most an eighth of the rank. All values of the other parameters are tried at each rank. A
-    second minimum beyond the end of the search, or a narrow one between two ranks, is not found; pass
-    ``ranks`` to fit every rank of a range.
+    The search begins with the ranks 1, 2, 3, 4, 6 and 8, and then doubles the rank until the fit is exact or the
+    rank is four times the last one that improved the score (by more than the standard error of the difference,
+    with all scores on the same pairs). Then it halves the gap below the chosen rank, and below a smaller one
+    that is not clearly worse, until it is at most an eighth of the rank; with ``rule="best"``, the gaps on both
+    sides of the best rank. All values of the other parameters are tried at each rank. A second minimum beyond
+    the end of the search, or a narrow one between two ranks, is not found; pass ``ranks`` to fit every rank of
+    a range.
 
     The fits do not start from those of a lower rank. Such starts save few steps compared with
     ``init="imputed"``, and the scores suffer: where a fit of lower rank has overfitted, all later ones inherit
