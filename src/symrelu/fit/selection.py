@@ -133,7 +133,7 @@ def select_rank(
 
     Notes
     -----
-    The search begins with the ranks 1, 2, 3, 4, 6 and 8, and then doubles the rank until the fit is exact or the
+    The search begins with the ranks 1, 2, 3, 4, 6 and 8, and then doubles the rank until a fit is exact, or the
     rank is four times the last one that improved the score (by more than the standard error of the difference,
     with all scores on the same pairs). Then it halves the gap below the chosen rank, and below a smaller one
     that is not clearly worse, until it is at most an eighth of the rank; with ``rule="best"``, the gaps on both
