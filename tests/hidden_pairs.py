@@ -21,3 +21,14 @@ def observed_pairs(M, unknown):
     pairs = [(i, j) for i in range(len(M)) for j in range(i + 1, len(M)) if not unknown[i, j]]
     positive = {(i, j) for i, j in pairs if M[i, j] > 0}
     return positive, set(pairs) - positive
+
+
+def neighbors_by_hand(X, i, j, truth):
+    """Return how often a hidden neighbour of a node scores above a hidden zero of it: one mean for each."""
+    shares = []
+    for a, b, x, value in zip(i, j, X, truth, strict=True):
+        for node in (a, b) if value > 0 else ():
+            zeros = X[(truth == 0) & ((i == node) | (j == node))]
+            if len(zeros):
+                shares.append(sum((x > z) + (x == z) / 2 for z in zeros) / len(zeros))
+    return sum(shares) / len(shares)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from helpers import problems
-from hidden_pairs import M, observed_pairs, split_of
+from hidden_pairs import M, neighbors_by_hand, observed_pairs, split_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -147,6 +147,24 @@ def test_auc_counts_pairs_in_the_right_order():
     assert holdout._auc(0 * X, split) == holdout.BASELINES["auc"]
 
 
+@given(problems(max_n=14), st.floats(0.1, 0.9), st.integers(0, 99), st.integers(1, 20))
+def test_neighbors_are_compared_node_by_node(problem, fraction, seed, values):
+    assume(len(observed_pairs(problem.M, problem.unknown)[0]) >= 2)
+    split = split_of(problem.M, problem.unknown, fraction, seed=seed)
+    X = np.random.default_rng(seed).integers(-values, values, len(split.i)) / 8
+    at = [np.concatenate([split.i[kind], split.j[kind]]) for kind in (split.truth > 0, split.truth == 0)]
+    if not np.isin(*at).any():
+        with pytest.raises(ValueError, match="no node has both a positive pair and a zero"):
+            holdout.check_split(split, "neighbors")
+        assert holdout.check_split(split, "error") is split
+        return
+    assert holdout.check_split(split, "neighbors") is split
+    expected = neighbors_by_hand(X, split.i, split.j, split.truth)
+    assert_allclose(holdout._neighbors(X, split), expected, rtol=1e-12)
+    assert holdout._neighbors(0 * X, split) == holdout.BASELINES["neighbors"]
+    assert holdout._neighbors(split.truth, split) == 1.0
+
+
 # ---------------------------------------------------------------------------------- fits without some pairs
 
 
@@ -213,7 +231,8 @@ def test_pairs_are_numbered_row_by_row(problem):
     [
         (np.eye(4), "error", "at least two observed positive pairs"),
         (np.diag([0.0, 1.0], 1) + np.diag([0.0, 1.0], -1), "error", "got 1"),
-        (np.ones((4, 4)), "auc", "needs zeros"),
+        (np.ones((4, 4)), "auc", "scoring='auc' needs zeros"),
+        (np.ones((4, 4)), "neighbors", "scoring='neighbors' needs zeros"),
     ],
 )
 def test_too_few_pairs_are_refused(A, scoring, message):

@@ -1,6 +1,8 @@
 """The result of a selection: how it is shown."""
 
+import math
 import sys
+from dataclasses import replace
 
 import pytest
 from hidden_pairs import M
@@ -8,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.fit import selection
 from symrelu.fit.selection import select_rank
+from symrelu.plots import new_figure
 
 QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
@@ -25,6 +28,26 @@ def test_repr(found):
         f"error {row['mean']:.4g} +- {row['standard_error']:.2g}, 6 settings x 2 repeats)"
     )
     assert found.baseline == 1.0
+
+
+def test_an_interrupted_selection_says_so(found):
+    scores = [found.table[0]["scores"][0], math.nan]
+    row = found.table[0] | {"scores": scores, "mean": scores[0], "standard_error": math.nan}
+    partial = replace(found, table=[row], best=row, chosen=row, complete=False)
+    assert (found.complete, found.n_fits) == (True, 12)
+    assert (partial.complete, partial.n_fits) == (False, 1)
+    assert repr(partial).endswith(
+        f"; error {scores[0]:.4g}, interrupted after 1 fits of 1 settings x 2 repeats)"
+    )
+    assert partial.plot(new_figure().add_subplot()).get_title() == "interrupted after 1 fits"
+    assert found.plot(new_figure().add_subplot()).get_title() == ""
+
+
+def test_records(found):
+    for record, row in zip(found.records(), found.table, strict=True):
+        first, second = row["scores"]
+        expected = {name: value for name, value in row.items() if name != "scores"}
+        assert record == expected | {"score_0": first, "score_1": second}
 
 
 def test_frame(found):

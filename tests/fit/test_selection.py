@@ -1,12 +1,16 @@
 """Settings chosen by hidden pairs: what the fits see, what is chosen, what is refused."""
 
+import logging
 import math
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
-from hidden_pairs import M, observed_pairs, split_of
+from hidden_pairs import M, neighbors_by_hand, observed_pairs, split_of
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -14,11 +18,13 @@ from symrelu import Status, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import holdout, selection
 from symrelu.fit.selection import select_rank
+from symrelu.fit.settings import Limits
 from symrelu.metrics import parameters_per_pair
 from symrelu.problem import Problem
 
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
 MASK = MASK | MASK.T
+CHAIN = np.eye(40) + np.eye(40, k=1) + np.eye(40, k=-1)
 QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
 
@@ -92,7 +98,7 @@ def test_settings_reach_the_fits(fits):
     assert decompose(M, **chosen, random_state=0).rank == 3
 
 
-@pytest.mark.parametrize("scoring", ["error", "auc"])
+@pytest.mark.parametrize("scoring", ["error", "auc", "neighbors"])
 def test_table_by_hand(fits, scoring):
     found = select_rank(M, [2, 4], n_negative=1, scoring=scoring, **(QUICK | {"n_repeats": 3}))
     assert [row["rank"] for row in found.table] == [2, 4]
@@ -109,6 +115,8 @@ def test_table_by_hand(fits, scoring):
             if scoring == "auc":
                 difference = X[truth > 0][:, None] - X[truth == 0]
                 assert_allclose(score, np.mean(difference > 0))
+            elif scoring == "neighbors":
+                assert_allclose(score, neighbors_by_hand(X, i, j, truth))
             else:
                 stands_for = [np.sum(np.triu(M == 0, 1)), np.sum(np.triu(M > 0, 1))]
                 hidden_of = [np.sum(truth == 0), np.sum(truth > 0)]
@@ -134,8 +142,11 @@ def test_matrix_without_zeros():
     positive = np.random.default_rng(0).random((20, 20)) + 0.1
     positive = positive + positive.T
     assert select_rank(positive, [1, 2], **QUICK).chosen["rank"] == 1
-    with pytest.raises(ValueError, match=r"scoring='auc' needs zeros off the diagonal of M, got none"):
-        select_rank(positive, [1, 2], scoring="auc", **QUICK)
+    for scoring in ("auc", "neighbors"):
+        with pytest.raises(
+            ValueError, match=f"scoring='{scoring}' needs zeros off the diagonal of M, got none"
+        ):
+            select_rank(positive, [1, 2], scoring=scoring, **QUICK)
 
 
 # ---------------------------------------------------------------------------------- the same for the same seed
@@ -161,39 +172,144 @@ def test_jobs_do_not_decide():
         assert alone.table == select_rank(large, n_jobs=2, **settings).table
 
 
-def test_an_interrupted_fit_interrupts_all(monkeypatch):
+# ---------------------------------------------------------------------------------- what Ctrl-C leaves
+
+
+def interrupt_after(monkeypatch, fits):
+    """Let Ctrl-C come during the fit that follows so many; return the list of the fits made."""
     calls = []
 
     def interrupted(M, **settings):
         calls.append(settings)
-        return replace(decompose(M, **settings), status=Status.INTERRUPTED)
+        status = {"status": Status.INTERRUPTED} if len(calls) > fits else {}
+        return replace(decompose(M, **settings), **status)
 
     monkeypatch.setattr(selection, "decompose", interrupted)
+    return calls
+
+
+def test_an_interrupt_before_the_first_score_is_raised(monkeypatch):
+    calls = interrupt_after(monkeypatch, 0)
     with pytest.raises(KeyboardInterrupt):
         select_rank(M, [2, 3], **QUICK)
     assert len(calls) == 1
 
 
-# ---------------------------------------------------------------------------------- what is chosen
-
-
 @pytest.mark.parametrize(
-    ("rows", "lower_is_better", "slack", "best", "simplest"),
+    ("fits", "known", "candidates"),
     [
-        ([(5, 1), (3, 1), (2, 1.5), (4, 1)], True, 0, 2, 1),
-        ([(5, 1), (3.6, 1), (2, 1.5), (2.1, 9)], True, 0, 2, 2),
-        ([(5, 9), (2, 3), (3, 1)], True, 0, 1, 0),  # the bar of the best one counts, not one's own
-        ([(6, 9), (2, 3), (3, 1)], True, 0, 1, 1),
-        ([(2, 0), (2, 0)], True, 0, 0, 0),  # of equals the simpler
-        ([(0.5, 0.1), (0.8, 0.1), (0.9, 0.15)], False, 0, 2, 1),
-        ([(0.5, 0.1), (0.8, 0.1), (0.9, 0.05)], False, 0, 2, 2),
-        ([(9e-5, 0), (1e-5, 1e-6)], True, 1e-4, 1, 0),
-        ([(9e-5, 0), (1e-5, 1e-6)], True, 0, 1, 1),
+        (1, [1], [2]),  # a single score each: all that is known
+        (2, [1, 1], [2, 3]),
+        (4, [2, 1, 1], [2]),  # two scores count more than one
+        (5, [2, 2, 1], [2, 3]),
     ],
 )
-def test_one_standard_error(rows, lower_is_better, slack, best, simplest):
-    table = [{"mean": mean, "standard_error": bar} for mean, bar in rows]
-    assert selection._choices(table, lower_is_better=lower_is_better, slack=slack) == (best, simplest)
+@pytest.mark.parametrize("rule", ["best", "one_standard_error"])
+def test_an_interrupt_returns_what_is_known(monkeypatch, rule, fits, known, candidates):
+    whole = select_rank(M, [2, 3, 4], n_negative=1, rule=rule, **QUICK)
+    assert whole.complete
+    calls = interrupt_after(monkeypatch, fits)
+    found = select_rank(M, [2, 3, 4], n_negative=1, rule=rule, **QUICK)
+    assert len(calls) == fits + 1, "no fit after it"
+    assert not found.complete
+    assert found.n_fits == fits
+    assert [np.isfinite(row["scores"]).sum() for row in found.table] == known
+    for row, count, complete in zip(found.table, known, whole.table, strict=False):
+        assert row["scores"][:count] == complete["scores"][:count]
+        assert_allclose(row["mean"], np.mean(complete["scores"][:count]))
+        assert math.isnan(row["standard_error"]) == (count == 1)
+    means = {row["rank"]: row["mean"] for row in found.table}
+    assert found.best["rank"] == min(candidates, key=lambda rank: means[rank])
+    assert found.chosen["rank"] in candidates
+
+
+def test_an_interrupt_among_the_scores(monkeypatch):
+    """Ctrl-C may come between two fits, too."""
+    monkeypatch.setattr(selection.SearchNarrator, "fitted", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    found = select_rank(M, [2, 3], **QUICK)
+    assert (found.complete, found.n_fits) == (False, 1)
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_an_interrupt_of_parallel_fits(monkeypatch, backend):
+    scores = []
+
+    def fitted(narrator, setting, repeat, scoring, score):
+        scores.append(score)
+        if len(scores) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection.SearchNarrator, "fitted", fitted)
+    with joblib.parallel_config(backend):
+        found = select_rank(M, [2, 3, 4, 5], n_jobs=2, **QUICK)
+    assert (found.complete, found.n_fits) == (False, 3)
+    assert sorted(scores) == sorted(x for row in found.table for x in row["scores"] if not math.isnan(x))
+
+
+LONG_SELECTION = """
+import logging
+from symrelu import select_rank
+from symrelu.datasets import make_relu_gram
+logging.basicConfig()
+M, _ = make_relu_gram(300, 3, shift=0.1, random_state=0)
+found = select_rank(M, range(2, 200), n_repeats=9, max_iter=20, tol=0, random_state=0, verbose=2, n_jobs={jobs})
+print(found.complete, found.n_fits, found.chosen["rank"])
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_control_c(jobs):
+    """A real one, sent after the first score; the selection would take minutes."""
+    command = [sys.executable, "-c", LONG_SELECTION.format(jobs=jobs)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert any(" fits done" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    complete, n_fits, rank = out.split()
+    assert complete == "False"
+    assert 1 <= int(n_fits) < 198 * 9
+    assert 2 <= int(rank) < 200
+
+
+# ---------------------------------------------------------------------------------- what it says
+
+
+def test_lines(caplog):
+    with caplog.at_level(logging.INFO, "symrelu"):
+        found = select_rank(M, [2, 3], n_negative=1, verbose=2, **QUICK)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[0].startswith("rank 2, 1 negative, repeat 1 of 2: step 1, relative error ")
+    assert lines[0].endswith("; no score so far")
+    scored = [line for line in lines if "; " in line and ": error " in line]
+    assert [line.split(":")[0] for line in scored] == [
+        f"rank {rank}, 1 negative, repeat {repeat} of 2" for repeat in (1, 2) for rank in (2, 3)
+    ]
+    best = min(found.table, key=lambda row: row["mean"])
+    assert scored[-1].endswith(
+        f"; 4 fits done, best so far rank {best['rank']}, error {best['mean']:.4g} +- "
+        f"{best['standard_error']:.2g}"
+    )
+    assert lines[-1] == repr(found)
+
+
+def test_lines_of_parallel_fits(caplog):
+    with caplog.at_level(logging.INFO, "symrelu"):
+        select_rank(M, [2, 3], verbose=2, n_jobs=2, **QUICK)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 5, "each score, and the choice"
+
+
+def test_silent_by_default(caplog):
+    with caplog.at_level(logging.DEBUG):
+        select_rank(M, [2, 3], **QUICK)
+    assert not caplog.records
+
+
+# ---------------------------------------------------------------------------------- what is chosen
 
 
 @pytest.mark.parametrize(
@@ -203,7 +319,7 @@ def test_one_standard_error(rows, lower_is_better, slack, best, simplest):
 def test_rules(monkeypatch, scoring, best, simplest):
     scores = {2: [0.80, 0.82], 3: [0.90, 0.92], 4: [0.91, 0.95], 6: [0.91, 0.93]}
 
-    def fit_and_score(trial, setting, scoring):
+    def fit_and_score(trial, setting, scoring, callback):
         return scores[setting["rank"]].pop(0), True
 
     monkeypatch.setattr(selection, "_fit_and_score", fit_and_score)
@@ -236,22 +352,58 @@ def test_grid_goes_from_simple_to_complex():
     assert columns == [model + weight for model in models for weight in weights]
 
 
+def test_given_ranks_are_all_fitted_and_others_searched(fits):
+    exact, _ = make_relu_gram(100, 5, random_state=0)
+    settings = QUICK | {"max_iter": 60}
+    searched = select_rank(exact, **settings)
+    ranks = [row["rank"] for row in searched.table]
+    assert ranks == [1, 2, 3, 4, 5, 6, 8], "none beyond an exact fit"
+    assert searched.chosen["rank"] == 5, "which no default rank is"
+    assert len(fits) == 2 * len(ranks) == searched.n_fits
+    given = select_rank(exact, ranks, **settings)
+    assert given.table == searched.table, "a fit does not depend on the fits before it"
+    assert [row["rank"] for row in select_rank(exact, range(1, 26, 6), **QUICK).table] == [1, 7, 13, 19, 25]
+
+
+def test_other_parameters_are_tried_at_each_rank():
+    exact, _ = make_relu_gram(60, 2, shift=0.1, random_state=1)
+    found = select_rank(exact, n_negative=[0, 1], alpha=[0, 0.01], **(QUICK | {"max_iter": 50}))
+    tried = {row["rank"] for row in found.table}
+    assert len(found.table) == 4 * len(tried) - 2, "one column cannot be negative"
+    assert (found.chosen["rank"], found.chosen["n_negative"]) == (3, 1)
+
+
+def test_search_does_not_depend_on_the_jobs():
+    settings = QUICK | {"n_negative": 1, "scoring": "neighbors"}
+    assert select_rank(M, n_jobs=1, **settings).table == select_rank(M, n_jobs=2, **settings).table
+
+
+def test_search_where_few_columns_are_not_enough():
+    assert select_rank(make_relu_gram(60, 3, random_state=0)[0], n_negative=9, **QUICK).table[0]["rank"] == 12
+
+
 @pytest.mark.parametrize(
-    ("matrix", "ranks"),
+    ("settings", "expected"),
     [
-        (np.ones((8, 8)), [1, 2]),  # n / 4
-        (np.ones((32, 32)), [1, 2, 3, 4, 6, 8]),
-        (np.eye(64) + np.eye(64, k=1) + np.eye(64, k=-1), [1, 2, 3, 4, 6, 8, 12]),  # 127 positive pairs
-        (np.ones((600, 600)), [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]),
-        (np.ones((1, 1)), [1]),
+        ({}, (200, 3e-3)),
+        ({"max_iter": 7}, (7, 3e-3)),
+        ({"ftol": 1e-8, "max_iter": 1000}, (1000, 1e-8)),
+        ({"solver": "lbfgs"}, (200, 3e-3)),
+        ({"solver": "aapb"}, (1000, 1e-8)),  # its steps are smaller
     ],
 )
-def test_default_ranks(matrix, ranks):
-    assert selection._default_ranks(Problem.of(matrix)) == ranks
+def test_limits(monkeypatch, settings, expected):
+    seen = []
 
+    def fit_and_score(trial, setting, scoring, callback):
+        seen.append(tuple(setting.get(name, getattr(Limits, name)) for name in ("max_iter", "ftol")))
+        return 0.5, True
 
-def test_default_ranks_are_used():
-    assert [row["rank"] for row in select_rank(M, **QUICK).table] == selection._default_ranks(Problem.of(M))
+    monkeypatch.setattr(selection, "_fit_and_score", fit_and_score)
+    chosen = select_rank(M, 2, n_repeats=2, **settings).chosen
+    assert set(seen) == {expected}
+    assert {name: chosen[name] for name in settings} == settings
+    assert not {"max_iter", "ftol"} & (chosen.keys() - settings.keys()), "the final fit has its own limits"
 
 
 @pytest.mark.parametrize(("shift", "expected", "seed"), [(0.0, (4, 0), 0), (0.1, (5, 1), 1)])
@@ -303,7 +455,7 @@ def found():
         ({"n_repeats": 1}, ValueError, "n_repeats must be an integer of at least 2 .one score has no"),
         ({"fraction": 0.95}, ValueError, r"fraction must be a number in \(0, 0.9\], got 0.95"),
         ({"zeros_per_positive": 0}, ValueError, "zeros_per_positive must be a finite number > 0, got 0"),
-        ({"scoring": "r2"}, ValueError, "scoring must be one of 'error', 'auc', got 'r2'"),
+        ({"scoring": "r2"}, ValueError, "scoring must be one of 'error', 'auc', 'neighbors', got 'r2'"),
         ({"rule": "first"}, ValueError, "rule must be one of 'one_standard_error', 'best', got 'first'"),
         ({"diagonal": "zero"}, ValueError, "diagonal must be one of 'fit', 'ignore', 'auto', got 'zero'"),
         ({"mask": MASK[:5, :5]}, ValueError, r"mask must have the shape of M, \(40, 40\), got \(5, 5\)"),
@@ -320,6 +472,13 @@ def found():
         ),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"tol": -1}, ValueError, "tol must be a finite number >= 0, got -1"),
+        ({"verbose": -1}, ValueError, "verbose must be an integer of at least 0, got -1"),
+        (
+            {"scoring": "neighbors", "M": CHAIN, "fraction": 0.01, "zeros_per_positive": 0.01},
+            ValueError,
+            "no node has both a positive pair and a zero among them. Raise zeros_per_positive or fraction",
+        ),
+        ({"checkpoint": "x"}, TypeError, "select_rank passes on only solver, .*init, tol, .*, got 'checkpoint'"),
         ({"callback": print}, TypeError, "select_rank passes on only solver, .*init, tol, .*, got 'callback'"),
         ({"M": -M}, ValueError, "M must be nonnegative"),
         (

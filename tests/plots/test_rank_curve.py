@@ -71,6 +71,8 @@ def test_plot_of_other_axes():
     assert_array_equal(y, [0.7, 0.8, 0.9])
     assert labels(ax.xaxis) == ["0.0", "0.1", "10.0"]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("alpha", "AUC of held-out pairs")
+    ax = handmade("neighbors", [0.9, 0.8], zero_weight=[0.5, 1.0]).plot()
+    assert ax.get_ylabel() == "AUC of held-out pairs within a node"
     ax = handmade("error", [0.5, 0.6, 0.7], n_negative=[0, 2, "auto"]).plot()
     assert labels(ax.xaxis) == ["0", "2", "auto"]
 

@@ -11,7 +11,7 @@ try:
 except ImportError as missing:  # pragma: no cover
     raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
 
-from symrelu.cli import demo, fit, reproduce
+from symrelu.cli import demo, fit, rank, reproduce
 from symrelu.cli.screen import print_error, show_warning
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(demo.demo)
 app.command()(fit.fit)
+app.command()(rank.rank)
 app.add_typer(reproduce.app, name="reproduce")
 
 

@@ -37,7 +37,7 @@ def fit(
     settings = chosen_settings(options)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    unknown = None if mask is None else _as_mask(read_matrix(mask))
+    unknown = None if mask is None else as_mask(read_matrix(mask))
     problem = Problem.of(read_matrix(file), unknown, settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:
@@ -105,7 +105,7 @@ def _check_paths(
         )
 
 
-def _as_mask(matrix: Any) -> Any:
+def as_mask(matrix: Any) -> Any:
     """Convert a mask that was stored as 0 and 1 to booleans, which MatrixMarket does not have."""
     values = getattr(matrix, "data", matrix) if not isinstance(matrix, np.ndarray) else matrix
     return matrix.astype(bool) if np.isin(values, (0, 1)).all() else matrix

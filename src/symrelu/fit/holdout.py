@@ -21,7 +21,7 @@ from symrelu.metrics import held_out_error
 from symrelu.problem import Problem
 
 # Scores of predicting zero everywhere. A fit that is no better has learnt nothing about the held-out pairs.
-BASELINES = {"error": 1.0, "auc": 0.5}
+BASELINES = {"error": 1.0, "auc": 0.5, "neighbors": 0.5}
 
 
 def fit_without(problem: Problem, mask: Any, fit: Callable[[Problem], Solution]) -> tuple[Solution, float]:
@@ -101,8 +101,20 @@ def check_pairs(pairs: ObservedPairs, scoring: str) -> None:
             "M must have at least two observed positive pairs off the diagonal, one to fit and one to hide, "
             f"got {len(pairs.positive)}."
         )
-    if scoring == "auc" and not pairs.n_zeros:
-        raise ValueError("scoring='auc' needs zeros off the diagonal of M, got none. Use scoring='error'.")
+    if scoring != "error" and not pairs.n_zeros:
+        raise ValueError(
+            f"scoring={scoring!r} needs zeros off the diagonal of M, got none. Use scoring='error'."
+        )
+
+
+def check_split(split: Split, scoring: str) -> Split:
+    """Return a split, or raise if its pairs cannot be scored."""
+    if scoring == "neighbors" and not np.any(_zeros_of_nodes(split)):
+        raise ValueError(
+            "scoring='neighbors' compares the held-out pairs of a node, but no node has both a positive "
+            "pair and a zero among them. Raise zeros_per_positive or fraction, or use scoring='auc'."
+        )
+    return split
 
 
 def random_split(pairs: ObservedPairs, fraction: float, zeros_per_positive: float, seed: int) -> Split:
@@ -160,5 +172,32 @@ def _auc(X: np.ndarray, split: Split) -> float:
     return float(roc_auc_score(split.truth > 0, X))
 
 
+def _neighbors(X: np.ndarray, split: Split) -> float:
+    """Return how often a held-out neighbour of a node scores higher than its held-out zeros (ties: half)."""
+    positive = split.truth > 0
+    # Ranks in place of scores, so that one integer orders the pairs by node and then by score.
+    order = np.unique(X, return_inverse=True)[1].astype(np.int64) + 1
+    span = len(X) + 2
+    zeros = np.sort(_at_both_nodes(split, ~positive) * span + np.tile(order[~positive], 2))
+    nodes = _at_both_nodes(split, positive)
+    keys = nodes * span + np.tile(order[positive], 2)
+    begin, count = np.searchsorted(zeros, nodes * span), _zeros_of_nodes(split)
+    below, up_to = (np.searchsorted(zeros, keys, side=side) - begin for side in ("left", "right"))
+    compared = count > 0
+    return float(np.mean((below + up_to)[compared] / (2 * count[compared])))
+
+
+def _at_both_nodes(split: Split, chosen: np.ndarray) -> np.ndarray:
+    """Return the nodes of the chosen pairs: first one of each pair, then the other."""
+    return np.concatenate([split.i[chosen], split.j[chosen]]).astype(np.int64)
+
+
+def _zeros_of_nodes(split: Split) -> np.ndarray:
+    """Return the number of held-out zeros of both nodes of each held-out positive pair."""
+    nodes = _at_both_nodes(split, split.truth > 0)
+    counts = np.bincount(_at_both_nodes(split, split.truth == 0), minlength=int(nodes.max(initial=-1)) + 1)
+    return counts[nodes]
+
+
 # Name -> function of the predictions X for the held-out pairs.
-SCORINGS = {"error": _error, "auc": _auc}
+SCORINGS = {"error": _error, "auc": _auc, "neighbors": _neighbors}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from symrelu.fit.holdout import BASELINES
+from symrelu.fit.rank_grid import GRID
+from symrelu.fit.rank_search import score_text
 from symrelu.plots.rank_curve import plot_scores
-
-# The settings that are compared, as columns of the table.
-GRID = ("rank", "n_negative", "alpha", "zero_weight")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,15 +23,18 @@ class RankSelection:
         One record for each setting, the simplest first: ``rank``, ``n_negative``, ``alpha``, ``zero_weight``;
         ``mean`` and ``standard_error`` of the scores, and ``scores``, one for each repeat, on the same
         held-out pairs for all settings; ``converged``, the number of fits that met a stopping test; and
-        ``parameters_per_pair``, the number of parameters for each positive pair.
+        ``parameters_per_pair``, the number of parameters for each positive pair. After Ctrl-C, the scores of
+        fits that were not made are NaN, and so is the standard error of a single score.
     best : dict
         The setting with the best mean score, ready for ``decompose(M, **selection.best)``.
     chosen : dict
         The setting selected by ``rule``, in the same form.
-    scoring : {"error", "auc"}
-        The metric. Lower errors and higher AUCs are better.
+    scoring : {"error", "auc", "neighbors"}
+        The metric. Lower errors are better; otherwise higher scores are.
     rule : {"one_standard_error", "best"}
         How ``chosen`` was chosen.
+    complete : bool
+        False if Ctrl-C ended the selection. The choice is then made from the fits that had finished.
     """
 
     table: list[dict[str, Any]]
@@ -39,25 +42,45 @@ class RankSelection:
     chosen: dict[str, Any]
     scoring: str
     rule: str
+    complete: bool = True
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits behind the table."""
+        return sum(not math.isnan(score) for row in self.table for score in row["scores"])
 
     @property
     def baseline(self) -> float:
-        """The score of predicting zero for every pair: an error of 1, an AUC of 1/2."""
+        """The score of predicting zero for every pair: an error of 1, 1/2 otherwise."""
         return BASELINES[self.scoring]
 
     def __repr__(self) -> str:
         row = self._row(self.chosen)
         setting = ", ".join(f"{name}={row[name]!r}" for name in GRID)
+        counts = f"{len(self.table)} settings x {len(row['scores'])} repeats"
         return (
-            f"RankSelection({setting}; {self.scoring} {row['mean']:.4g} +- {row['standard_error']:.2g}, "
-            f"{len(self.table)} settings x {len(row['scores'])} repeats)"
+            f"RankSelection({setting}; {self.scoring} {score_text(row)}, "
+            f"{counts if self.complete else f'interrupted after {self.n_fits} fits of {counts}'})"
         )
 
     def _row(self, setting: dict[str, Any]) -> dict[str, Any]:
         return next(row for row in self.table if all(row[name] == setting[name] for name in GRID))
 
+    def records(self) -> list[dict[str, Any]]:
+        """Return the table with the score of repeat k as ``score_k``, for a data frame or a CSV file.
+
+        Returns
+        -------
+        records : list of dict
+        """
+        records = []
+        for row in self.table:
+            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
+            records.append({name: value for name, value in row.items() if name != "scores"} | scores)
+        return records
+
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame; the score of repeat k is in column ``score_k``.
+        """Return :meth:`records` as a pandas DataFrame.
 
         Returns
         -------
@@ -67,20 +90,17 @@ class RankSelection:
             pandas = import_module("pandas")  # optional, and slow to import
         except ImportError as error:
             raise ImportError(
-                "to_frame needs pandas: pip install pandas. The attribute table holds the same data."
+                "to_frame needs pandas: pip install pandas. The method records returns the same data."
             ) from error
-        rows = []
-        for row in self.table:
-            scores = {f"score_{k}": score for k, score in enumerate(row["scores"])}
-            rows.append({name: value for name, value in row.items() if name != "scores"} | scores)
-        return pandas.DataFrame(rows)
+        return pandas.DataFrame(self.records())
 
     def plot(self, ax: Any | None = None) -> Any:
         """Draw the mean scores with their standard errors.
 
         The x axis shows the parameter of the grid with the most values (the rank, if several have the same
         number), and there is one line for each combination of the others. A ring marks the chosen setting, and
-        a dotted line the score of predicting zero if it is within the y limits.
+        a dotted line the score of predicting zero if it is within the y limits. The title says so if Ctrl-C
+        ended the selection.
 
         Parameters
         ----------
@@ -91,4 +111,7 @@ class RankSelection:
         -------
         ax : matplotlib Axes
         """
-        return plot_scores(self.table, GRID, self._row(self.chosen), self.scoring, self.baseline, ax)
+        ax = plot_scores(self.table, GRID, self._row(self.chosen), self.scoring, self.baseline, ax)
+        if not self.complete:
+            ax.set_title(f"interrupted after {self.n_fits} fits")
+        return ax

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -13,48 +13,42 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from symrelu.fit.decompose import decompose
-from symrelu.fit.holdout import BASELINES, SCORINGS, Trial, check_pairs, observed_pairs, random_split
-from symrelu.fit.rank_selection import GRID, RankSelection
-from symrelu.fit.settings import (
-    TABLE,
-    Limits,
-    Model,
-    Run,
-    Start,
-    check_auto,
-    check_rank,
-    check_zero_weight,
-    documented,
-    pick,
+from symrelu.fit.holdout import (
+    BASELINES,
+    SCORINGS,
+    ObservedPairs,
+    Trial,
+    check_pairs,
+    check_split,
+    observed_pairs,
+    random_split,
 )
+from symrelu.fit.loop import Callback
+from symrelu.fit.narration import narrated
+from symrelu.fit.rank_grid import GRID, check_axes, default_ranks, grid_of
+from symrelu.fit.rank_search import RULES, Scores, next_ranks, score_text
+from symrelu.fit.rank_selection import RankSelection
+from symrelu.fit.search_narration import SearchNarrator
+from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, documented, pick
 from symrelu.fitted.history import Status
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import Problem
-from symrelu.validation import (
-    check_choice,
-    check_integer,
-    check_number,
-    random_generator,
-)
+from symrelu.validation import check_choice, check_integer, check_number, check_verbose, random_generator
 
-__all__ = ["GRID", "SETTINGS", "RankSelection", "select_rank"]
+__all__ = ["GRID", "LIMITS", "SETTINGS", "RankSelection", "select_rank"]
 
-_OWN = (*GRID, "diagonal", "random_state")  # parameters that select_rank has itself
-_SINGLE_FIT_ONLY = ("callback", "checkpoint", "verbose")  # of no use to many fits in several processes
+_OWN = (*GRID, "diagonal", "random_state", "verbose")  # parameters that select_rank has itself
+_SINGLE_FIT_ONLY = ("callback", "checkpoint")  # of no use to many fits in several processes
 # Parameters of decompose that select_rank passes on, the same for all fits.
 SETTINGS = tuple(
     name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_SINGLE_FIT_ONLY)
 )
-RULES = ("one_standard_error", "best")
+
+# Default limits of the fits, measured with the default solver on the digits graph (signed or not, with and
+# without a penalty) and on synthetic matrices: the choices are those of converged fits, in a fifth of the time.
+LIMITS = {"max_iter": 200, "ftol": 3e-3}
 
 _STREAM = 5  # random stream: held-out pairs must be independent of data and starts made from the same seed
-
-# Bounds of the default ranks. Nearest-neighbour graphs were predicted best with up to 10 parameters per
-# positive pair, since their zeros are data too. A factor with n / 4 columns has half as many parameters as
-# there are pairs.
-_PARAMETERS_PER_PAIR = 8
-_ITEMS_PER_RANK = 4
-_LARGEST_RANK = 128
 
 
 @documented
@@ -74,13 +68,15 @@ def select_rank(
     mask: Any | None = None,
     random_state: Any = Start.random_state,
     n_jobs: int | None = None,
+    verbose: int = Run.verbose,
     **settings: Any,
 ) -> RankSelection:
     r"""Choose the rank, and other settings of the model, by held-out pairs.
 
     Each repeat holds out a fraction of the positive pairs of M and a sample of its zeros, all off the diagonal.
-    The fits treat them as unobserved, not as zero. Every setting of the grid is fitted from scratch and scored
-    on the same pairs.
+    The fits treat them as unobserved, not as zero. Every setting is fitted from its own start and scored on the
+    same pairs. Without ``ranks`` a search decides which ranks are worth fitting; given ranks are all fitted.
+    Ctrl-C returns a choice based on the fits made so far.
 
     Parameters
     ----------
@@ -88,8 +84,8 @@ def select_rank(
         Nonnegative and symmetric, as for :func:`~symrelu.decompose`, or a :class:`~symrelu.Problem`.
         Sparse input is never made dense.
     ranks : int or sequence of int, optional
-        Ranks to try, counting all columns, including negative ones. By default 1, 2, 3, 4, 6, 8, 12, ... up to
-        the smallest of n / 4, 8 parameters per positive pair, and 128.
+        Ranks to try, counting all columns, including negative ones. By default a search from coarse to fine,
+        up to the smallest of n / 4, 8 parameters per positive pair, and 128: see Notes.
     n_negative : int, "auto" or sequence of these, default=0
         Numbers of negative columns. Combinations with a rank that is not larger are left out.
     alpha : float or sequence of float, default=0.0
@@ -97,16 +93,18 @@ def select_rank(
     zero_weight : float or sequence of float, default=1.0
         Weights in (0, 1] of the zeros of M. To compare them, use ``scoring="auc"``.
     n_repeats : int, default=5
-        Number of random splits, at least 2. The number of fits is the size of the grid times this.
+        Number of random splits, at least 2. Each setting is fitted this many times.
     fraction : float, default=0.1
         Fraction of the positive pairs that is held out, in (0, 0.9].
     zeros_per_positive : float, default=5.0
         Number of zeros held out for each held-out positive pair, but at most ``fraction`` of all zeros. A
         larger number makes the estimated error more precise, since each held-out zero represents many.
-    scoring : {"error", "auc"}, default="error"
+    scoring : {"error", "auc", "neighbors"}, default="error"
         "error" is the relative error of max(0, X) over all pairs off the diagonal, estimated from the held-out
         ones (see Notes). "auc" is the area under the ROC curve of X between held-out positive pairs and
-        held-out zeros: for link prediction, where only the order of the pairs matters.
+        held-out zeros: for link prediction, where only the order of the pairs matters. "neighbors" compares
+        only pairs of the same node, for graphs that are used to look up the neighbours of a node: it is the
+        probability that a held-out neighbour of a node has a higher X than a held-out zero of that node.
     rule : {"one_standard_error", "best"}, default="one_standard_error"
         "one_standard_error" chooses the simplest setting whose mean score is within one standard error of the
         best one: the fewest columns, then the fewest negative ones, the largest alpha, the largest
@@ -117,18 +115,36 @@ def select_rank(
         Seed of the held-out pairs and of the starts. The same seed gives the same table.
     n_jobs : int, optional
         Number of fits that joblib runs in parallel; -1 uses all processors. The table does not depend on it.
+    verbose : int, default=0
+        1 logs the progress and the best score so far to the logger ``symrelu``, at most once per second; 2 at
+        each step. If logging is not configured, the lines go to stderr. The steps of fits in other processes
+        are not logged, only their scores.
     **settings
         Other parameters of :func:`~symrelu.decompose`, the same for all fits: the solver, init (by name), the
-        tolerances, ``max_time`` (of one fit). ``callback``, ``checkpoint`` and ``verbose`` are not accepted.
+        tolerances, ``max_time`` (of one fit). ``callback`` and ``checkpoint`` are not accepted. With the
+        default solver, ``max_iter`` is 200 and ``ftol`` 3e-3 unless given.
 
     Returns
     -------
     selection : RankSelection
         ``selection.chosen`` holds the chosen setting, with ``diagonal`` and ``settings``, for
         ``decompose(M, **selection.chosen)``; pass a mask again. ``selection.plot()`` draws the scores.
+        ``selection.complete`` is False after Ctrl-C. If Ctrl-C comes before the first score, it is raised.
 
     Notes
     -----
+    The search begins with the ranks 1, 2, 3, 4, 6 and 8, and then doubles the rank until a fit is exact, or the
+    rank is four times the last one that improved the score (by more than the standard error of the difference,
+    with all scores on the same pairs). Then it halves the gap below the chosen rank, and below a smaller one
+    that is not clearly worse, until it is at most an eighth of the rank; with ``rule="best"``, the gaps on both
+    sides of the best rank. All values of the other parameters are tried at each rank. A second minimum beyond
+    the end of the search, or a narrow one between two ranks, is not found; pass ``ranks`` to fit every rank of
+    a range.
+
+    The fits do not start from those of a lower rank. Such starts save few steps compared with
+    ``init="imputed"``, and the scores suffer: where a fit of lower rank has overfitted, all later ones inherit
+    its error.
+
     Let M have :math:`N_+` positive pairs and :math:`N_0` zeros, and let :math:`H_+` and :math:`H_0` be the sets
     that are held out. The error is
 
@@ -140,7 +156,8 @@ def select_rank(
 
     Numerator and denominator are unbiased estimates of the sums over all pairs. Predicting zero has an error
     of 1. Fits stop at a relative error of ``tol``, so smaller differences carry no information: settings within
-    ``tol`` of the best error also count as equally good.
+    ``tol`` of the best error also count as equally good. After Ctrl-C, settings with a single score are
+    chosen only if no setting has more.
 
     If ``zero_weight`` is below 1, the fits do not minimise the error, which then says little about them; use
     "auc".
@@ -164,27 +181,46 @@ def select_rank(
     check_integer("n_repeats", n_repeats, 2, note=" (one score has no standard error)")
     check_number("fraction", fraction, 0, 0.9, low_included=False)
     check_number("zeros_per_positive", zeros_per_positive, low_included=False)
+    verbose = check_verbose(verbose)
     _check_n_jobs(n_jobs)
     limits = _check_settings(settings)
     rng = random_generator(random_state, _STREAM)
     problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
-    grid = _grid(problem, ranks, n_negative, alpha, zero_weight)
+    axes = check_axes(
+        problem.n, default_ranks(problem) if ranks is None else ranks, n_negative, alpha, zero_weight
+    )
     pairs = observed_pairs(problem)
     check_pairs(pairs, scoring)
 
     # Not rng.integers, which a RandomState does not have.
     seeds = (rng.random(n_repeats) * 2**32).astype(np.int64).tolist()
-    trials = (Trial(problem, random_split(pairs, fraction, zeros_per_positive, seed)) for seed in seeds)
     common = {"diagonal": problem.diagonal, **settings}
-    # All settings of a trial in sequence, so that a process packs its matrix once.
-    tasks = ((trial, setting | common, scoring) for trial in trials for setting in grid)
-    results = Parallel(n_jobs=n_jobs)(itertools.starmap(delayed(_fit_and_score), tasks))
-    table = _table(grid, results, problem.parameters_per_pair(1))
-    # Fits stop once the relative error is below tol, so lower held-out errors do not mean a better setting.
-    slack = limits.tol if scoring == "error" else 0.0
-    best, simplest = _choices(table, lower_is_better=scoring == "error", slack=slack)
-    chosen = best if rule == "best" else simplest
-    return RankSelection(table, grid[best] | common, grid[chosen] | common, scoring, rule)
+    comparison = _Comparison(
+        problem, pairs, fraction, zeros_per_positive, seeds, scoring, _default_limits(settings) | common, n_jobs
+    )
+    scores = Scores(
+        n_repeats,
+        lower_is_better=scoring == "error",
+        # Fits stop once the relative error is below tol, so lower held-out errors do not mean a better setting.
+        slack=limits.tol if scoring == "error" else 0.0,
+        parameters_per_pair=problem.parameters_per_pair(1),
+    )
+    with narrated(verbose):
+        narrator = SearchNarrator(verbose, n_repeats, partial(_summary, scores, scoring))
+        complete = True
+        try:
+            for grid in [grid_of(*axes)] if ranks is not None else _search(scores, axes, rule):
+                comparison.run(grid, scores, narrator)
+        except KeyboardInterrupt:
+            if not scores.n_fits:
+                raise
+            complete = False
+        table = scores.table()
+        best, simplest = ({name: table[k][name] for name in GRID} | common for k in scores.choices(table))
+        chosen = best if rule == "best" else simplest
+        selection = RankSelection(table, best, chosen, scoring, rule, complete)
+        narrator.end(repr(selection))
+    return selection
 
 
 def _check_n_jobs(n_jobs: Any) -> None:
@@ -208,92 +244,85 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     return Limits(**pick(Limits, settings))
 
 
-def _grid(problem: Problem, ranks: Any, n_negative: Any, alpha: Any, zero_weight: Any) -> list[dict[str, Any]]:
-    """Return the settings to try, the simplest first."""
-    n = problem.n
-
-    def check_n_negative(value: Any) -> Any:
-        if isinstance(value, str):
-            return check_auto(value)
-        return check_integer("n_negative", value, 0, max(n - 1, 0), " (n - 1) or 'auto'")
-
-    axes = (
-        _values(
-            "ranks", _default_ranks(problem) if ranks is None else ranks, partial(check_rank, n=n, name="ranks")
-        ),
-        _values("n_negative", n_negative, check_n_negative),
-        _values("alpha", alpha, partial(check_number, "alpha")),
-        _values("zero_weight", zero_weight, check_zero_weight),
-    )
-    grid = [dict(zip(GRID, values, strict=True)) for values in itertools.product(*axes)]
-    grid = [s for s in grid if isinstance(s["n_negative"], str) or s["n_negative"] < s["rank"]]
-    if not grid:
-        raise ValueError(
-            f"ranks must have one larger than n_negative, got ranks {axes[0]} and n_negative {axes[1]}: "
-            "at least one column must be positive."
-        )
-    return sorted(grid, key=_complexity)
+def _default_limits(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the limits of the fits that are not given; solvers that make smaller steps keep their own."""
+    return dict(LIMITS) if Run(**pick(Run, settings)).solver == Run().solver else {}
 
 
-def _values(name: str, given: Any, check: Callable[[Any], Any]) -> list[Any]:
-    """Return the distinct values of one axis of the grid, each validated."""
-    values = list(given) if hasattr(given, "__iter__") and not isinstance(given, str) else [given]
-    if not values:
-        raise ValueError(f"{name} must have at least one value, got none.")
-    return list(dict.fromkeys(check(value) for value in values))
+def _search(scores: Scores, axes: Sequence[Sequence[Any]], rule: str) -> Iterator[list[dict[str, Any]]]:
+    """Yield the settings to try next, which depend on the scores added so far."""
+    ranks, *others = axes
+    usable = [rank for rank in ranks if grid_of([rank], *others)]
+    while following := next_ranks(scores, usable, rule):
+        yield grid_of(following, *others)
 
 
-def _default_ranks(problem: Problem) -> list[int]:
-    """Return 1, 2, 3, 4, 6, 8, 12, ... up to the bounds."""
-    n = problem.n
-    determined = int(_PARAMETERS_PER_PAIR / problem.parameters_per_pair(1))
-    bound = min(n // _ITEMS_PER_RANK, determined, _LARGEST_RANK)
-    bound = min(n, max(2, bound))
-    powers = [2**k for k in range(_LARGEST_RANK.bit_length())]
-    return sorted(r for r in {*powers, *(3 * power for power in powers)} if r <= bound)
+def _summary(scores: Scores, scoring: str) -> str:
+    """Return a text on the results so far."""
+    if not scores.n_fits:
+        return "no score so far"
+    table = scores.table()
+    row = table[scores.choices(table)[0]]
+    return f"{scores.n_fits} fits done, best so far rank {row['rank']}, {scoring} {score_text(row)}"
 
 
-def _complexity(setting: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a sort key: fewer columns, fewer negative ones ("auto" last), stronger penalties first."""
-    negative = setting["n_negative"]
-    known = (1, 0) if isinstance(negative, str) else (0, negative)
-    return setting["rank"], known, -setting["alpha"], -setting["zero_weight"]
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """What all fits of a selection share: the problem, its held-out pairs, and how they are fitted."""
+
+    problem: Problem
+    pairs: ObservedPairs
+    fraction: float
+    zeros_per_positive: float
+    seeds: list[int]  # of the splits, one for each repeat
+    scoring: str
+    settings: dict[str, Any]
+    n_jobs: int | None
+
+    def run(self, grid: list[dict[str, Any]], scores: Scores, narrator: SearchNarrator) -> None:
+        """Fit all settings of a grid on all splits; add each score as soon as it is known."""
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(self._tasks(grid, narrator))
+        try:
+            for setting, repeat, score, converged in results:
+                scores.add(setting, repeat, score, converged)
+                narrator.fitted(setting, repeat, self.scoring, score)
+        except BaseException:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib warns that tasks are cancelled, which is the purpose
+                results.close()
+            raise
+
+    def _tasks(self, grid: list[dict[str, Any]], narrator: SearchNarrator) -> Iterator[Any]:
+        # All settings of a split in sequence, so that a process packs its matrix once. After Ctrl-C, all
+        # settings then have about the same number of scores.
+        for repeat, seed in enumerate(self.seeds):
+            split = random_split(self.pairs, self.fraction, self.zeros_per_positive, seed)
+            trial = Trial(self.problem, check_split(split, self.scoring))
+            for setting in grid:
+                yield delayed(_result)(trial, repeat, setting, self.settings, self.scoring, narrator)
 
 
-def _fit_and_score(trial: Trial, setting: dict[str, Any], scoring: str) -> tuple[float, bool]:
+def _result(
+    trial: Trial,
+    repeat: int,
+    setting: dict[str, Any],
+    settings: dict[str, Any],
+    scoring: str,
+    narrator: SearchNarrator,
+) -> tuple[dict[str, Any], int, float, bool]:
+    """Return the setting and the repeat, which identify a result that may come in any order, and the result."""
+    callback = narrator.callback(setting, repeat)
+    return setting, repeat, *_fit_and_score(trial, setting | settings, scoring, callback)
+
+
+def _fit_and_score(
+    trial: Trial, setting: dict[str, Any], scoring: str, callback: Callback | None = None
+) -> tuple[float, bool]:
     """Fit one setting without the held-out pairs; return its score on them, and whether the fit converged."""
     split = trial.split
-    solution = decompose(trial.hidden, random_state=split.seed, **setting)
+    solution = decompose(trial.hidden, random_state=split.seed, callback=callback, **setting)
     if solution.status is Status.INTERRUPTED:  # Ctrl-C is meant for the whole selection, not for this fit
         raise KeyboardInterrupt
     with single_threaded_blas():  # so that the digits do not depend on the number of threads
         X = solution.score_pairs(split.i, split.j).astype(np.float64)
         return SCORINGS[scoring](X, split), solution.converged
-
-
-def _table(
-    grid: list[dict[str, Any]], results: list[tuple[float, bool]], per_pair: float
-) -> list[dict[str, Any]]:
-    """Return one record for each setting; ``results`` lists all settings of the first repeat, then the next."""
-    repeats = len(results) // len(grid)
-    table = []
-    for k, setting in enumerate(grid):
-        scores, converged = zip(*results[k :: len(grid)], strict=True)
-        record = {
-            "mean": float(np.mean(scores)),
-            "standard_error": float(np.std(scores, ddof=1) / math.sqrt(repeats)),
-            "scores": list(scores),
-            "converged": sum(converged),
-            "parameters_per_pair": per_pair * setting["rank"],
-        }
-        table.append(setting | record)
-    return table
-
-
-def _choices(table: list[dict[str, Any]], *, lower_is_better: bool, slack: float = 0.0) -> tuple[int, int]:
-    """Return the index of the best row, and of the first one within a standard error (or ``slack``) of it."""
-    sign = 1 if lower_is_better else -1
-    means = [sign * row["mean"] for row in table]
-    best = int(np.argmin(means))
-    limit = means[best] + max(table[best]["standard_error"], slack)
-    return best, next(k for k, mean in enumerate(means) if mean <= limit)

@@ -9,6 +9,12 @@ from symrelu.plots.figures import shown_axes
 
 _MAX_TICKS = 12
 
+_SCORES = {
+    "error": "relative error of held-out pairs",
+    "auc": "AUC of held-out pairs",
+    "neighbors": "AUC of held-out pairs within a node",
+}
+
 
 def plot_scores(
     table: list[dict[str, Any]],
@@ -28,7 +34,7 @@ def plot_scores(
         Columns of the table that are parameters of the model.
     chosen : dict
         The row of the table that is marked with a ring.
-    scoring : {"error", "auc"}
+    scoring : {"error", "auc", "neighbors"}
     baseline : float
         The score of predicting zero.
     ax : matplotlib Axes, optional
@@ -78,5 +84,5 @@ def _label_axes(ax: Any, places: dict[Any, float], along: str, means: list[float
     ax.set_xticks([places[value] for value in shown], [str(value) for value in shown])
     ax.set_xticks([], minor=True)
     ax.set_xlabel(along)
-    ax.set_ylabel({"error": "relative error of held-out pairs", "auc": "AUC of held-out pairs"}[scoring])
+    ax.set_ylabel(_SCORES[scoring])
     ax.grid(True, alpha=0.25)

@@ -1,0 +1,130 @@
+"""The command ``rank``, run as a user runs it."""
+
+import csv
+
+import pytest
+from command_line import symrelu
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from symrelu import cli, metrics, select_rank
+from symrelu.fit import selection
+
+PNG = b"\x89PNG"
+QUICK = ["--repeats", 2, "--max-iter", 20, "--seed", 0]
+SETTINGS = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_scores_are_those_of_select_rank(tmp_path, matrix_file, monkeypatch, capsys, caplog):
+    output, plot, mask = tmp_path / "scores.csv", tmp_path / "curve.png", tmp_path / "mask.npz"
+    unknown = metrics.random_mask(60, 0.1, random_state=5)
+    sparse.save_npz(mask, unknown)
+    code, out, _ = symrelu(
+        monkeypatch, capsys, "rank", matrix_file, "-o", output, "--plot", plot, "--mask", mask,
+        "--ranks", "2,3-4", "--n-negative", "0,1", "--scoring", "auc", "--diagonal", "ignore", *QUICK,
+    )  # fmt: skip
+    assert code == 0
+    expected = select_rank(
+        sparse.load_npz(matrix_file),
+        [2, 3, 4],
+        n_negative=[0, 1],
+        scoring="auc",
+        diagonal="ignore",
+        mask=unknown,
+        **SETTINGS,
+    )
+    with open(output, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row, record in zip(rows, expected.records(), strict=True):
+        assert row.keys() == record.keys()
+        assert_allclose([float(value) for value in row.values()], [float(value) for value in record.values()])
+    assert plot.read_bytes()[:4] == PNG
+    chosen = expected.chosen
+    negative = f" --n-negative {chosen['n_negative']}" if chosen["n_negative"] else ""
+    assert f"--rank {chosen['rank']}{negative} --diagonal ignore --output fit.npz" in words(out)
+    assert "chosen" in out
+    assert caplog.records[-1].getMessage() == repr(expected), "the progress is shown"
+
+
+def test_ranks_are_searched_by_default(matrix_file, monkeypatch, capsys):
+    code, out, _ = symrelu(monkeypatch, capsys, "rank", matrix_file, "--seed", 0, "--repeats", 2)
+    assert code == 0
+    assert "--rank 3 --output" in words(out)
+    assert select_rank(sparse.load_npz(matrix_file), random_state=0, n_repeats=2).chosen["rank"] == 3
+
+
+def test_an_interrupt_shows_what_is_known(tmp_path, matrix_file, monkeypatch, capsys):
+    fits = []
+
+    def interrupted(*arguments):
+        fits.append(arguments)
+        if len(fits) > 3:
+            raise KeyboardInterrupt
+        return 0.5, True
+
+    monkeypatch.setattr(selection, "_fit_and_score", interrupted)
+    output = tmp_path / "scores.csv"
+    code, out, _ = symrelu(monkeypatch, capsys, "rank", matrix_file, "--ranks", "2,3", "-o", output, *QUICK)
+    assert code == 130
+    assert "Interrupted after 3 fits" in words(out)
+    assert len(output.read_text().splitlines()) == 3
+
+
+def test_an_interrupt_before_the_first_score(tmp_path, matrix_file, monkeypatch, capsys):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection, "_fit_and_score", interrupted)
+    output = tmp_path / "scores.csv"
+    code, _, err = symrelu(monkeypatch, capsys, "rank", matrix_file, "-o", output)
+    assert code == 130
+    assert "Interrupted before the first score: nothing was written" in words(err)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npz"], "The file missing.npz does not exist"),
+        (["matrix.npz", "--ranks", "0"], "ranks must be an integer from 1 to 60"),
+        (["matrix.npz", "--ranks", "2;3"], "--ranks must be numbers such as 2,4,8 or 6-14, got '2;3'"),
+        (["matrix.npz", "--ranks", ""], "--ranks must be numbers"),
+        (["matrix.npz", "--ranks", "5-3"], "ranks must have at least one value, got none"),
+        (["matrix.npz", "--ranks", "2.5"], "ranks must be an integer"),
+        (["matrix.npz", "--ranks", "auto"], "ranks must be an integer"),
+        (["matrix.npz", "--n-negative", "few"], "--n-negative must be numbers"),
+        (["matrix.npz", "--alpha=-1e-3"], "alpha must be a finite number >= 0"),
+        (["matrix.npz", "--scoring", "r2"], "scoring must be one of"),
+        (["matrix.npz", "--jobs", "0"], "n_jobs must be an integer other than 0"),
+        (["matrix.npz", "--solver", "aapb", "--memory", "3"], "--memory is not an option of the solver 'aapb'"),
+        (["matrix.npz", "-o", "no/x.csv"], "/no does not exist. Create it"),
+        (["matrix.npz", "--plot", "no/x.png"], "/no does not exist. Create it"),
+        (["matrix.npz", "-o", "matrix.npz"], "must be different files"),
+    ],
+)
+def test_errors(matrix_file, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(matrix_file.parent)
+    monkeypatch.setattr(selection, "_fit_and_score", lambda *_: pytest.fail("work began before the check"))
+    code, _, err = symrelu(monkeypatch, capsys, "rank", *arguments)
+    assert code == 2
+    assert message in words(err)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("2", [2]),
+        ("2, 4,8", [2, 4, 8]),
+        ("1,3-5", [1, 3, 4, 5]),
+        ("0,auto", [0, "auto"]),
+        ("0,1e-3,.5", [0, 1e-3, 0.5]),
+    ],
+)
+def test_lists_of_numbers(text, values):
+    found = cli.rank._numbers("--x", text)
+    assert found == values
+    assert [type(value) for value in found] == [type(value) for value in values]
