@@ -478,7 +478,11 @@ def found():
             ValueError,
             "no node has both a positive pair and a zero among them. Raise zeros_per_positive or fraction",
         ),
-        ({"checkpoint": "x"}, TypeError, "select_rank passes on only solver, .*init, tol, .*, got 'checkpoint'"),
+        (
+            {"checkpoint": "x"},
+            TypeError,
+            "select_rank passes on only solver, .*init, tol, .*, got 'checkpoint'",
+        ),
         ({"callback": print}, TypeError, "select_rank passes on only solver, .*init, tol, .*, got 'callback'"),
         ({"M": -M}, ValueError, "M must be nonnegative"),
         (

@@ -23,6 +23,9 @@ from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem, RowIndex
 from symrelu.validation import check_choice, check_integer, check_rows, read_rows
 
+# Enough for the neighbours in a sparse graph of a few thousand nodes to be exact.
+DEFAULT_COLUMNS = 16
+
 
 @documented
 class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
@@ -36,10 +39,10 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     Parameters
     ----------
-    n_components : int or "auto", default=8
-        Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`). "auto" lets
-        :func:`~symrelu.select_rank` choose it by held-out pairs, which takes many fits, run by ``n_jobs``
-        processes.
+    n_components : int or "auto", optional
+        Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`), by default 16, or the
+        number of items if that is smaller. "auto" lets :func:`~symrelu.select_rank` choose it by held-out
+        pairs, which takes many fits, run by ``n_jobs`` processes.
     n_negative : setting
         With negative columns, X is (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
@@ -118,7 +121,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def __init__(
         self,
-        n_components: int | str = 8,
+        n_components: int | str | None = None,
         *,
         n_negative: int | str = "auto",
         diagonal: str = "auto",
@@ -286,6 +289,8 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _rank(self, problem: Problem, settings: dict[str, Any]) -> int:
         """Return the number of columns, selected by held-out pairs if ``n_components`` is "auto"."""
         self.__dict__.pop("selection_", None)  # left by an earlier fit
+        if self.n_components is None:
+            return min(DEFAULT_COLUMNS, problem.n)
         if not isinstance(self.n_components, str):
             return check_integer("n_components", self.n_components, 1, problem.n, " (the number of items)")
         check_choice("n_components", self.n_components, ("auto",), "an integer")
