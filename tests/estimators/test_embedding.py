@@ -358,6 +358,26 @@ def test_the_data_choose_the_number_of_columns():
         SymReLU("best").fit(M)
 
 
+def test_limits_that_are_not_given_are_those_of_a_selection(monkeypatch):
+    received = {}
+
+    def spy(problem, **settings):
+        received.update(settings)
+        return select_rank(problem, [2, 3], n_repeats=2, **settings)
+
+    monkeypatch.setattr("symrelu.estimators.embedding.select_rank", spy)
+    M, _ = make_relu_gram(40, 2, random_state=0)
+    SymReLU("auto", random_state=0, max_iter=60, verbose=0).fit(M)
+    assert (received["max_iter"], received["tol"], received["verbose"]) == (60, 1e-6, 0)
+    assert "ftol" not in received
+
+
+def test_the_default_number_of_columns():
+    M, _ = make_relu_gram(40, 2, random_state=0)
+    fitted = [SymReLU(tol=0.9, random_state=0).fit(part) for part in (M, M[:5, :5])]
+    assert [model.embedding_.shape[1] for model in fitted] == [16, 5]
+
+
 def test_automatic_number_of_columns_and_a_checkpoint(tmp_path, monkeypatch):
     """The choice is in the file: a fit that goes on does not choose again."""
     M, _ = make_relu_gram(60, 2, random_state=0)

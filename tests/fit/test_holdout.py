@@ -18,7 +18,7 @@ from sklearn.metrics import mean_squared_error, roc_auc_score
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import holdout
-from symrelu.metrics import relative_error
+from symrelu.metrics import held_out_error, random_mask, relative_error
 from symrelu.problem import Problem
 
 MASK = np.random.default_rng(0).random(M.shape) < 0.1
@@ -251,3 +251,23 @@ def test_scores_are_those_of_scikit_learn(seed):
         for prediction in (np.maximum(0, X), np.zeros_like(X))
     ]
     assert_allclose(holdout.SCORINGS["error"](X, split), math.sqrt(weighted[0] / weighted[1]))
+
+
+def test_at_least_counts_only_what_is_missing():
+    split = split_of(M, seed=0)
+    X = np.random.default_rng(0).standard_normal(len(split.i))
+    # X is no error where it is above a positive entry: as if it were equal to it.
+    enough = np.where(split.truth > 0, np.minimum(X, split.truth), X)
+    error = holdout.SCORINGS["error"](X, split, "at_least")
+    assert_allclose(error, holdout.SCORINGS["error"](enough, split))
+    assert error < holdout.SCORINGS["error"](X, split)
+    assert holdout.SCORINGS["auc"](X, split, "at_least") == holdout.SCORINGS["auc"](X, split)
+    assert holdout.SCORINGS["neighbors"](X, split, "at_least") == holdout.SCORINGS["neighbors"](X, split)
+
+
+def test_a_fit_with_at_least_is_scored_by_its_own_error():
+    hidden = random_mask(len(M), 0.2, random_state=1)
+    fit = partial(decompose, rank=2, support="at_least", max_iter=20, random_state=0)
+    solution, error = holdout.fit_without(Problem.of(M), hidden, fit)
+    assert error == held_out_error(M, solution.U, solution.signature, mask=hidden, support="at_least")
+    assert error < held_out_error(M, solution.U, solution.signature, mask=hidden)

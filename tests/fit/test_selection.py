@@ -472,6 +472,7 @@ def found():
         ),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"tol": -1}, ValueError, "tol must be a finite number >= 0, got -1"),
+        ({"support": "most"}, ValueError, "support must be one of 'equal', 'at_least', got 'most'"),
         ({"verbose": -1}, ValueError, "verbose must be an integer of at least 0, got -1"),
         (
             {"scoring": "neighbors", "M": CHAIN, "fraction": 0.01, "zeros_per_positive": 0.01},

@@ -13,7 +13,7 @@ from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
-from symrelu.fit.selection import GRID, SETTINGS, select_rank
+from symrelu.fit.selection import GRID, LIMITS, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.queries import ModelQueriesMixin
@@ -42,7 +42,8 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_components : int or "auto", optional
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`), by default 16, or the
         number of items if that is smaller. "auto" lets :func:`~symrelu.select_rank` choose it by held-out
-        pairs, which takes many fits, run by ``n_jobs`` processes.
+        pairs, which takes many fits, run by ``n_jobs`` processes. Ctrl-C ends the selection, and the fit
+        goes on with the best number found so far.
     n_negative : setting
         With negative columns, X is (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"
@@ -302,13 +303,18 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return saved
         # Weighted fits do not minimise the error. Without zeros, the weight has no effect.
         weighted = self.zero_weight != 1 and problem.observed_zeros > 0
-        passed_on = {name: settings[name] for name in (*GRID, *SETTINGS) if name in settings}
+        # Limits at their defaults are those of a single fit; a selection has its own, which are lower.
+        left_alone = [name for name in LIMITS if settings[name] == getattr(Limits, name)]
+        passed_on = {
+            name: settings[name] for name in (*GRID, *SETTINGS) if name in settings and name not in left_alone
+        }
         self.selection_ = select_rank(
             problem,
             diagonal=problem.diagonal,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             scoring="auc" if weighted else "error",
+            verbose=self.verbose,
             **passed_on,
         )
         return int(self.selection_.chosen["rank"])

@@ -40,7 +40,8 @@ def fit_without(problem: Problem, mask: Any, fit: Callable[[Problem], Solution])
     error : float
     """
     solution = fit(problem.hide(mask))
-    return solution, held_out_error(problem, solution.U, solution.signature, mask=mask)
+    error = held_out_error(problem, solution.U, solution.signature, mask=mask, support=solution.support)
+    return solution, error
 
 
 class ObservedPairs(NamedTuple):
@@ -156,9 +157,12 @@ def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
     return k + np.searchsorted(missing_before, k, side="right")
 
 
-def _error(X: np.ndarray, split: Split) -> float:
+def _error(X: np.ndarray, split: Split, support: str = "equal") -> float:
     scale = split.truth.max()  # keeps the squares in range
-    wrong = _weighted_square_sum((split.truth - np.maximum(0, X)) / scale, split)
+    error = split.truth - np.maximum(0, X)
+    if support == "at_least":  # X > M is no error where M > 0
+        error = np.where(split.truth > 0, np.maximum(0, error), error)
+    wrong = _weighted_square_sum(error / scale, split)
     return math.sqrt(wrong / _weighted_square_sum(split.truth / scale, split))
 
 
@@ -167,13 +171,15 @@ def _weighted_square_sum(values: np.ndarray, split: Split) -> float:
     return float(split.weight @ values**2)
 
 
-def _auc(X: np.ndarray, split: Split) -> float:
+def _auc(X: np.ndarray, split: Split, support: str = "equal") -> float:
+    del support  # it does not change the order of the pairs
     # Without weights: the AUC does not depend on how many pairs of either class were sampled.
     return float(roc_auc_score(split.truth > 0, X))
 
 
-def _neighbors(X: np.ndarray, split: Split) -> float:
+def _neighbors(X: np.ndarray, split: Split, support: str = "equal") -> float:
     """Return how often a held-out neighbour of a node scores higher than its held-out zeros (ties: half)."""
+    del support
     positive = split.truth > 0
     # Ranks in place of scores, so that one integer orders the pairs by node and then by score.
     order = np.unique(X, return_inverse=True)[1].astype(np.int64) + 1

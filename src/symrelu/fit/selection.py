@@ -44,8 +44,8 @@ SETTINGS = tuple(
     name for name in signature(decompose).parameters if name in TABLE and name not in (*_OWN, *_SINGLE_FIT_ONLY)
 )
 
-# Default limits of the fits, measured with the default solver on the digits graph (signed or not, with and
-# without a penalty) and on synthetic matrices: the choices are those of converged fits, in a fifth of the time.
+# Default limits of the fits, measured with the default solver: on the digits graph (signed or not, with and
+# without a penalty) the choices are those of fits with twice the steps and a far lower ftol.
 LIMITS = {"max_iter": 200, "ftol": 3e-3}
 
 _STREAM = 5  # random stream: held-out pairs must be independent of data and starts made from the same seed
@@ -154,10 +154,10 @@ def select_rank(
                     + \frac{N_0}{|H_0|} \sum_{H_0} \max(0, X_{ij})^2}
                    {\frac{N_+}{|H_+|} \sum_{H_+} M_{ij}^2}}
 
-    Numerator and denominator are unbiased estimates of the sums over all pairs. Predicting zero has an error
-    of 1. Fits stop at a relative error of ``tol``, so smaller differences carry no information: settings within
-    ``tol`` of the best error also count as equally good. After Ctrl-C, settings with a single score are
-    chosen only if no setting has more.
+    With ``support="at_least"``, pairs with X > M > 0 have no error. Numerator and denominator are unbiased
+    estimates of the sums over all pairs. Predicting zero has an error of 1. Fits stop at a relative error of
+    ``tol``, so smaller differences carry no information: settings within ``tol`` of the best error also count
+    as equally good. After Ctrl-C, settings with a single score are chosen only if no setting has more.
 
     If ``zero_weight`` is below 1, the fits do not minimise the error, which then says little about them; use
     "auc".
@@ -234,6 +234,7 @@ def _check_settings(settings: dict[str, Any]) -> Limits:
     for name in settings:
         if name not in SETTINGS:
             raise TypeError(f"select_rank passes on only {', '.join(SETTINGS)} to decompose, got {name!r}.")
+    Model(rank=1, **pick(Model, settings))
     Run(**pick(Run, settings))
     init = Start(**pick(Start, settings)).init
     if not isinstance(init, str):
@@ -325,4 +326,4 @@ def _fit_and_score(
         raise KeyboardInterrupt
     with single_threaded_blas():  # so that the digits do not depend on the number of threads
         X = solution.score_pairs(split.i, split.j).astype(np.float64)
-        return SCORINGS[scoring](X, split), solution.converged
+        return SCORINGS[scoring](X, split, solution.support), solution.converged
