@@ -247,9 +247,10 @@ class _Search:
 
     def _drop_to(self, U: np.ndarray, rank: int) -> None:
         """Drop columns one by one until ``rank`` are left."""
+        few = min(_FIRST_PHASES * PHASE, self.goal.max_iter)
         while self.status is None and U.shape[1] > rank:
             last = U.shape[1] == rank + 1
-            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else _FIRST_PHASES * PHASE)
+            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else few)
 
     def _fitted(self, rank: int) -> tuple[np.ndarray, int]:
         """Return a factor fitted from scratch, and the number of steps."""
