@@ -18,7 +18,7 @@ from symrelu.fit.settings import Run, Start, documented
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.neighbor_vectors import DTYPES, NeighborVectors
 from symrelu.problem import Problem, RowIndex
-from symrelu.validation import check_choice, check_integer, check_number, check_rows, read_rows
+from symrelu.validation import NothingObserved, check_choice, check_integer, check_number, check_rows, read_rows
 
 
 @documented
@@ -143,11 +143,14 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         self : NeighborEmbedding
         """
         del y
-        problem = self._problem(X, None, "ignore")
-        goal = self._goal(problem)
+        try:
+            problem = self._problem(X, None, "ignore")
+        except NothingObserved as error:
+            raise ValueError(
+                "X must have an edge between two different nodes, got only loops, which are ignored."
+            ) from error
+        goal = self._goal(problem.n)
         graph = _edges(problem.M)
-        if not graph.nnz:
-            raise ValueError("X must have at least one edge off its diagonal, got none.")
         tasks = FitTasks(self, X, None)
 
         def end_attempt(found: Found) -> bool:
@@ -200,12 +203,11 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         check_is_fitted(self)
         matrix = self._check_matrix(X, X, reset=False)
         matrix, _ = check_rows(matrix, len(self.item_vectors_), None, name="X")
-        edges = _edges(matrix)
-        known, _ = self._row_index.find(edges, None)
+        known, _ = self._row_index.find(matrix, None)
         vectors = self.item_vectors_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
-            vectors[new] = self.vectors_.place(edges[new])
+            vectors[new] = self.vectors_.place(_edges(matrix[new]))
         return vectors
 
     def neighbors(self, node: int) -> np.ndarray:
@@ -238,7 +240,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Return a fitted estimator from a file that :meth:`save` wrote.
 
         All pairs are compared with the graph again; a file that does not have the certificate it claims is
-        refused. Names of nodes, loops and the attempts of the search are not in the file.
+        refused. Names of nodes, weights, loops and the attempts of the search are not in the file: the loaded
+        estimator is one that was fitted to the plain graph.
 
         Parameters
         ----------
@@ -290,19 +293,21 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Number of columns."""
         return int(self.item_vectors_.shape[1])
 
-    def _goal(self, problem: Problem) -> Goal:
+    def _check_settings(self, settings: dict[str, Any]) -> None:
         check_choice("dtype", self.dtype, DTYPES)
         check_number("recall", self.recall, 0, 1, low_included=False)
         check_integer("n_negative", self.n_negative, 0)
+        super()._check_settings(settings)
+
+    def _goal(self, n: int) -> Goal:
         rank = self.n_components
         if rank is not None:
-            rank = check_integer("n_components", rank, 1, problem.n, " (the number of items), or None")
+            rank = check_integer("n_components", rank, 1, n, " (the number of nodes), or None")
         return Goal(rank, self.recall, np.dtype(self.dtype), self.max_iter, self.max_time)
 
     def _keep_rows(self, matrix: Any, problem: Problem) -> None:
-        # As passed, and not problem.M: that has no loops, but the rows that transform gets may have them.
-        rows, _ = read_rows(matrix, problem.n, None, "X")
-        self._row_index = RowIndex.of(_edges(rows), None)
+        # As passed, and not problem.M: the rows that transform gets have the same weights and loops.
+        self._row_index = RowIndex.of(*read_rows(matrix, problem.n, None, "X"))
 
     def _check_n_items(self, n: int) -> None:
         if n < 2:
