@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 from example_graphs import GRAPHS, counted, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ def same(model, other):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([NeighborEmbedding(max_iter=100), NeighborEmbedding(2, dtype="float16", max_iter=50)])
+@parametrize_with_checks([NeighborEmbedding(max_iter=30), NeighborEmbedding(2, dtype="float16", max_iter=10)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -86,6 +87,7 @@ FORMS = {
     "csc matrix": sparse.csc_matrix,
     "coo": sparse.coo_array,
     "networkx": networkx.from_numpy_array,
+    "torch": lambda A: torch.tensor(A).to_sparse(),
     "frame": lambda A: pd.DataFrame(A),
     "edges": lambda A: from_edges(np.argwhere(np.triu(A)), nodes=range(len(A))),
 }

@@ -48,9 +48,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
     Attributes
     ----------
-    item_vectors_ : ndarray of shape (n_samples, n_components_)
+    item_vectors_ : ndarray of shape (n_samples, n_components)
         The vectors to store.
-    query_vectors_ : ndarray of shape (n_samples, n_components_)
+    query_vectors_ : ndarray of shape (n_samples, n_components)
         The vectors to search for: ``item_vectors_`` with the signs of ``signature_``.
     threshold_ : float
         Scores above it are neighbours.
@@ -58,7 +58,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         ``wrong_pairs``, ``recall``, ``precision`` and ``margin``, counted over all pairs of nodes.
     n_components_ : int
         Number of columns.
-    signature_ : ndarray of shape (n_components_,)
+    signature_ : ndarray of shape (n_components,)
         Signs of the columns.
     attempts_ : tuple of Attempt
         The numbers of columns that were tried, with their steps and wrong pairs.
@@ -180,7 +180,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         Returns
         -------
-        item_vectors : ndarray of shape (n_samples, n_components_)
+        item_vectors : ndarray of shape (n_samples, n_components)
         """
         return self.fit(X, y).item_vectors_.copy()  # the certificate is that of the array of the estimator
 
@@ -198,7 +198,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         Returns
         -------
-        item_vectors : ndarray of shape (n_new, n_components_)
+        item_vectors : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
         matrix = self._check_matrix(X, X, reset=False)
