@@ -41,7 +41,17 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"symrelu {release}"
 html_show_sourcelink = False
 # Pages without subpages: their left sidebar would be empty.
-PAGES = ("guide", "using", "signed", "choosing", "reproduction", "architecture", "extending", "references")
+PAGES = (
+    "guide",
+    "using",
+    "neighbors",
+    "signed",
+    "choosing",
+    "reproduction",
+    "architecture",
+    "extending",
+    "references",
+)
 html_sidebars = {page: [] for page in PAGES}
 html_theme_options = {
     "navbar_end": ["theme-switcher"],

@@ -257,6 +257,7 @@ def test_public_names():
         "Eigen",
         "History",
         "LinkPredictor",
+        "NeighborEmbedding",
         "Problem",
         "RankSelection",
         "Solution",

@@ -1,11 +1,12 @@
 """Support for scikit-learn's experimental callbacks (``sklearn.callback``), all in this module.
 
-A fit is a task, and each of its steps is a subtask. Before a hook is called, the estimator has
-``latest_record_``, and the hook can ask for a ``fitted_estimator`` that can transform and score.
+A fit is a task, and each of its steps is a subtask; in a search for neighbours, each attempt is one. A hook can
+ask for a ``fitted_estimator`` that can transform and score. For steps, the estimator has ``latest_record_``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -15,10 +16,10 @@ from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 
-__all__ = ["CallbackSupportMixin", "StepTasks", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "FitTasks", "StepTasks", "with_callbacks"]
 
 
-class StepTasks:
+class FitTasks:
     """The callback tasks of one fit.
 
     Parameters
@@ -27,31 +28,33 @@ class StepTasks:
         Its ``fit`` is decorated with ``with_callbacks``.
     X : matrix
         Passed to the hooks as X.
-    max_iter : int
-        Maximum number of steps.
-    settings : dict
-        ``alpha``, ``zero_weight`` and ``diagonal`` of the fit.
+    max_subtasks : int or None
+        Largest number of subtasks, if it is known.
     """
 
-    def __init__(self, estimator: Any, X: Any, max_iter: int, settings: dict[str, Any]) -> None:
+    def __init__(self, estimator: Any, X: Any, max_subtasks: int | None) -> None:
         self.estimator = estimator
         self.X = X
-        self.settings = settings
-        self.fit_task = estimator._init_callback_context(max_subtasks=max_iter)
+        self.fit_task = estimator._init_callback_context(max_subtasks=max_subtasks)
         self.fit_task.call_on_fit_task_begin(estimator=estimator, X=X)
 
-    def step(self, progress: FitProgress) -> bool:
-        """Call the hooks for a step; return True if one of them asks to stop."""
-        self.estimator.latest_record_ = progress.record
-        task = self.fit_task.subcontext(task_name="step")
+    def subtask(self, name: str, attributes: Callable[[], dict[str, Any]]) -> bool:
+        """Call the hooks for a subtask; return True if one of them asks to stop.
+
+        Parameters
+        ----------
+        name : str
+        attributes : callable
+            Returns the fitted attributes after this subtask. Called only if a hook asks for a fitted estimator.
+
+        Returns
+        -------
+        stop : bool
+        """
+        task = self.fit_task.subcontext(task_name=name)
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
         return bool(
-            task.call_on_fit_task_end(
-                estimator=self.estimator,
-                X=self.X,
-                # A function, since the attributes are built only if a hook asks for a fitted estimator.
-                reconstruction_attributes=lambda: self._attributes(progress),
-            )
+            task.call_on_fit_task_end(estimator=self.estimator, X=self.X, reconstruction_attributes=attributes)
         )
 
     def end(self) -> None:
@@ -59,6 +62,29 @@ class StepTasks:
         self.fit_task.call_on_fit_task_end(
             estimator=self.estimator, X=self.X, reconstruction_attributes=lambda: {}
         )
+
+
+class StepTasks(FitTasks):
+    """The callback tasks of one fit by :func:`symrelu.decompose`, with a subtask for each step.
+
+    Parameters
+    ----------
+    estimator, X
+        As for :class:`FitTasks`.
+    max_iter : int
+        Maximum number of steps.
+    settings : dict
+        ``alpha``, ``zero_weight`` and ``diagonal`` of the fit.
+    """
+
+    def __init__(self, estimator: Any, X: Any, max_iter: int, settings: dict[str, Any]) -> None:
+        super().__init__(estimator, X, max_iter)
+        self.settings = settings
+
+    def step(self, progress: FitProgress) -> bool:
+        """Call the hooks for a step; return True if one of them asks to stop."""
+        self.estimator.latest_record_ = progress.record
+        return self.subtask("step", lambda: self._attributes(progress))
 
     def _attributes(self, progress: FitProgress) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that stopped at this step."""

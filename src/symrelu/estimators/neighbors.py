@@ -11,22 +11,24 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.callbacks import FitTasks, with_callbacks
 from symrelu.estimators.searches import warn_incomplete_search
 from symrelu.fit.neighbor_search import Found, Goal, search_neighbors
 from symrelu.fit.settings import Run, Start, documented
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.neighbor_vectors import DTYPES, NeighborVectors
 from symrelu.problem import Problem, RowIndex
-from symrelu.validation import check_choice, check_integer, check_number, check_rows, read_rows
+from symrelu.validation import NothingObserved, check_choice, check_integer, check_number, check_rows, read_rows
 
 
 @documented
 class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
     """Find the shortest vectors whose inner products give back the neighbours of every node of a graph.
 
-    Two nodes are neighbours if ``query_vectors_[i] @ item_vectors_[j] > threshold_``, and ``certificate_`` says
-    for how many of all pairs of nodes that is wrong: none, unless the search was limited. The vectors serve in
-    any index for inner products. Only the edges of the graph matter, not their weights; loops are ignored.
+    Nodes i and j are neighbours if ``query_vectors_[i] @ item_vectors_[j] > threshold_``. ``certificate_`` says
+    for how many of all pairs of nodes that is wrong: none, unless the search was limited. The vectors can be
+    used in any index for inner products. Only the edges of the graph matter, not their weights; loops are
+    ignored.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     dtype : {"float32", "float16"}, default="float32"
         In which the vectors are stored. The certificate holds for the stored vectors.
     n_negative : int, default=1
-        Number of columns that enter the score with a minus sign. At least one column stays positive.
+        Number of columns that enter the score with a minus sign. One column always stays positive.
     max_iter : int, default=3000
         Largest number of steps for one number of columns. More steps may find shorter vectors.
     max_time : float, optional
@@ -46,9 +48,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
     Attributes
     ----------
-    item_vectors_ : ndarray of shape (n_samples, n_components_)
+    item_vectors_ : ndarray of shape (n_samples, n_components)
         The vectors to store.
-    query_vectors_ : ndarray of shape (n_samples, n_components_)
+    query_vectors_ : ndarray of shape (n_samples, n_components)
         The vectors to search for: ``item_vectors_`` with the signs of ``signature_``.
     threshold_ : float
         Scores above it are neighbours.
@@ -56,12 +58,14 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         ``wrong_pairs``, ``recall``, ``precision`` and ``margin``, counted over all pairs of nodes.
     n_components_ : int
         Number of columns.
-    signature_ : ndarray of shape (n_components_,)
+    signature_ : ndarray of shape (n_components,)
         Signs of the columns.
     attempts_ : tuple of Attempt
         The numbers of columns that were tried, with their steps and wrong pairs.
     n_iter_ : int
-        Number of steps in all.
+        Number of steps of all attempts together.
+    stop_reason_ : str
+        Why the search ended.
     vectors_ : NeighborVectors
         The vectors with their graph and certificate.
     node_names_ : ndarray of object of shape (n_samples,)
@@ -77,9 +81,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
     Notes
     -----
-    The search fits with more and more columns until the neighbours are exact, and then drops columns one by
-    one, each time starting from the last factor, until that fails. It is not proved that no shorter vectors
-    exist. Ctrl-C ends the search and keeps the shortest vectors found so far.
+    The search fits with more and more columns until the neighbours are exact, and then drops columns, each time
+    starting from the last factor, until that fails. It is not proved that no shorter vectors exist. Ctrl-C ends
+    the search and keeps the shortest vectors found so far.
 
     A pair counts as right only if its score is beyond the threshold by more than the rounding error of an inner
     product in float32, for any order of summation.
@@ -122,6 +126,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         tags.transformer_tags.preserves_dtype = []
         return tags
 
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
         """Find the vectors.
 
@@ -138,20 +143,31 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         self : NeighborEmbedding
         """
         del y
-        problem = self._problem(X, None, "ignore")
-        goal = self._goal(problem)
+        try:
+            problem = self._problem(X, None, "ignore")
+        except NothingObserved as error:
+            raise ValueError(
+                "X must have an edge between two different nodes, got only loops, which are ignored."
+            ) from error
+        goal = self._goal(problem.n)
         graph = _edges(problem.M)
-        if not graph.nnz:
-            raise ValueError("X must have at least one edge off its diagonal, got none.")
+        tasks = FitTasks(self, X, None)
+
+        def end_attempt(found: Found) -> bool:
+            return tasks.subtask("attempt", lambda: _fitted_attributes(found, graph))
+
         found = search_neighbors(
             graph.astype(np.float32),
             goal,
             n_negative=int(self.n_negative),
             random_state=self.random_state,
             verbose=self.verbose,
+            callback=end_attempt if self._has_callbacks() else None,
         )
-        self._set_found(found, graph)
-        warn_incomplete_search(self, found, goal, stacklevel=3)
+        for name, value in _fitted_attributes(found, graph).items():
+            setattr(self, name, value)
+        tasks.end()
+        warn_incomplete_search(self, found, goal, stacklevel=3)  # the caller of fit, past its decorator
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -164,9 +180,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         Returns
         -------
-        item_vectors : ndarray of shape (n_samples, n_components_)
+        item_vectors : ndarray of shape (n_samples, n_components)
         """
-        return self.fit(X, y).item_vectors_
+        return self.fit(X, y).item_vectors_.copy()  # the certificate is that of the array of the estimator
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the vectors of new nodes from their edges to the nodes of ``fit``.
@@ -182,7 +198,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         Returns
         -------
-        item_vectors : ndarray of shape (n_new, n_components_)
+        item_vectors : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
         matrix = self._check_matrix(X, X, reset=False)
@@ -224,7 +240,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Return a fitted estimator from a file that :meth:`save` wrote.
 
         All pairs are compared with the graph again; a file that does not have the certificate it claims is
-        refused. Names of nodes and the attempts of the search are not in the file.
+        refused. Names of nodes, weights, loops and the attempts of the search are not in the file: the loaded
+        estimator is one that was fitted to the plain graph.
 
         Parameters
         ----------
@@ -276,25 +293,20 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Number of columns."""
         return int(self.item_vectors_.shape[1])
 
-    def _goal(self, problem: Problem) -> Goal:
+    def _check_settings(self, settings: dict[str, Any]) -> None:
         check_choice("dtype", self.dtype, DTYPES)
         check_number("recall", self.recall, 0, 1, low_included=False)
         check_integer("n_negative", self.n_negative, 0)
+        super()._check_settings(settings)
+
+    def _goal(self, n: int) -> Goal:
         rank = self.n_components
         if rank is not None:
-            rank = check_integer("n_components", rank, 1, problem.n, " (the number of items), or None")
+            rank = check_integer("n_components", rank, 1, n, " (the number of nodes), or None")
         return Goal(rank, self.recall, np.dtype(self.dtype), self.max_iter, self.max_time)
 
-    def _set_found(self, found: Found, graph: Any) -> None:
-        certificate = found.certificate
-        self.vectors_ = NeighborVectors(
-            found.vectors, found.signature, certificate.threshold, graph, certificate
-        )
-        self.attempts_ = found.attempts
-        self.n_iter_ = sum(attempt.n_iter for attempt in found.attempts)
-
     def _keep_rows(self, matrix: Any, problem: Problem) -> None:
-        # As passed, and not problem.M, which differs by rounding if X is not exactly symmetric.
+        # As passed, and not problem.M: the rows that transform gets have the same weights and loops.
         self._row_index = RowIndex.of(*read_rows(matrix, problem.n, None, "X"))
 
     def _check_n_items(self, n: int) -> None:
@@ -304,6 +316,16 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def _fitted_attributes(found: Found, graph: Any) -> dict[str, Any]:
+    """Return the attributes of an estimator that has found these vectors."""
+    return {
+        "vectors_": NeighborVectors(found.vectors, found.signature, graph, found.certificate),
+        "attempts_": found.attempts,
+        "n_iter_": sum(attempt.n_iter for attempt in found.attempts),
+        "stop_reason_": "the search is complete" if found.status is None else found.status.value,
+    }
 
 
 def _edges(matrix: Any) -> Any:

@@ -131,24 +131,25 @@ def warn_of_new_defaults(estimator: Any, solution: Solution, *, stacklevel: int)
 
 
 def warn_incomplete_search(estimator: Any, found: Any, goal: Any, *, stacklevel: int) -> None:
-    """Warn if a search for neighbours did not meet its goal, or was stopped before it ended.
+    """Warn if a search for neighbours did not meet its goal.
 
     Parameters
     ----------
     estimator : estimator
+        It must be fitted already, so that nothing is lost if the warning is raised.
     found : symrelu.fit.neighbor_search.Found
     goal : symrelu.fit.neighbor_search.Goal
     stacklevel : int
         As for ``warnings.warn``, relative to the caller.
     """
-    certificate = found.certificate
-    if goal.is_met_by(certificate):
+    certificate, rank = found.certificate, found.vectors.shape[1]
+    if goal.is_met_by(certificate) and goal.rank in (None, rank):
         return
-    cause = "all steps were made" if found.status is None else found.status.value
     text = (
-        f"{estimator!r} found no vectors that give back the neighbours: the best have "
-        f"{certificate.wrong_pairs} wrong pairs with {found.vectors.shape[1]} columns ({cause}). Allow more "
-        "columns, a larger max_iter or max_time, or a lower recall."
+        f"{estimator!r} found no vectors with recall >= {goal.recall:g}"
+        f"{'' if goal.rank is None else f' and {goal.rank} columns'}: the best have {certificate.wrong_pairs} "
+        f"wrong pairs with {rank} columns ({estimator.stop_reason_}). Allow more columns, a larger max_iter or "
+        "max_time, or a lower recall."
     )
     warn_once_in_a_search(estimator, text, ConvergenceWarning, cause="neighbours", stacklevel=stacklevel + 1)
 

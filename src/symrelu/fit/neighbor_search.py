@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,7 +118,7 @@ class Found:
     attempts : tuple of Attempt
         In the order in which they were made.
     status : Status or None
-        Why the search ended early: Ctrl-C or the time limit.
+        Why the search ended early: Ctrl-C, the time limit or the callback.
     """
 
     vectors: np.ndarray
@@ -128,7 +129,13 @@ class Found:
 
 
 def search_neighbors(
-    graph: Any, goal: Goal, *, n_negative: int = 1, random_state: Any = None, verbose: int = 0
+    graph: Any,
+    goal: Goal,
+    *,
+    n_negative: int = 1,
+    random_state: Any = None,
+    verbose: int = 0,
+    callback: Callable[[Found], bool] | None = None,
 ) -> Found:
     """Return the smallest vectors that meet a goal, or the best ones if none do.
 
@@ -138,32 +145,48 @@ def search_neighbors(
         Symmetric, with ones at the edges and an empty diagonal, in float32 or float64: the dtype of the fits.
     goal : Goal
     n_negative : int, default=1
-        Number of columns with a minus sign.
+        Number of columns with a minus sign. One column always stays positive.
     random_state : None, int, Generator or RandomState
         Seed of the fits from scratch.
     verbose : int, default=0
         1 logs the progress to the logger ``symrelu`` once per second.
+    callback : callable, optional
+        Called after each attempt with what has been found so far. The search ends if it returns True.
 
     Returns
     -------
     found : Found
-        Ctrl-C and the time limit return what has been found so far.
+        Ctrl-C, the time limit and the callback return what has been found so far.
     """
     with single_threaded_blas(), kept_threads(), narrated(verbose):
-        search = _Search(graph, goal, n_negative, random_state, verbose)
-        search.run()
+        search = _Search(graph, goal, n_negative, random_state, verbose, callback)
+        try:
+            search.run()
+        except KeyboardInterrupt:  # outside the steps of a fit, which end with Status.INTERRUPTED
+            if search.best is None:
+                raise
+            search.status = Status.INTERRUPTED
     return search.found()
 
 
 class _Search:
     """A running search. A factor is a U whose last columns are the negative ones."""
 
-    def __init__(self, graph: Any, goal: Goal, n_negative: int, random_state: Any, verbose: int) -> None:
+    def __init__(
+        self,
+        graph: Any,
+        goal: Goal,
+        n_negative: int,
+        random_state: Any,
+        verbose: int,
+        callback: Callable[[Found], bool] | None,
+    ) -> None:
         self.graph = graph
         self.goal = goal
         self.n_negative = n_negative
         self.random_state = random_state
         self.verbose = verbose
+        self.callback = callback
         self.problem = Problem.of(graph, diagonal="ignore")
         self.edges = edges_of(graph)
         self.best: tuple[np.ndarray, np.ndarray, Certificate] | None = None
@@ -172,9 +195,8 @@ class _Search:
         self.began = self.last_line = time.monotonic()
 
     def found(self) -> Found:
-        """Return the best vectors, or raise KeyboardInterrupt if Ctrl-C came before there were any."""
-        if self.best is None:
-            raise KeyboardInterrupt
+        """Return the best vectors of the attempts so far."""
+        assert self.best is not None
         return Found(*self.best, tuple(self.attempts), self.status)
 
     def run(self) -> None:
@@ -204,7 +226,7 @@ class _Search:
         """Drop columns as long as the goal is met, several at once while that is easy."""
         drop, growing, max_iter = 1, True, self.goal.max_iter
         while self.status is None and drop > 0:
-            rank = max(U.shape[1] - drop, self.n_negative + 1)
+            rank = max(U.shape[1] - drop, 1)
             if rank == U.shape[1]:
                 return
             lower = self._dropped(U, rank, max_iter if drop == 1 else max_iter // _SHORTENED)
@@ -221,23 +243,25 @@ class _Search:
 
     def _dropped(self, U: np.ndarray, rank: int, max_iter: int) -> np.ndarray:
         """Return the factor without its weakest directions, fitted again."""
-        return self._refitted(_reduced(U, self._signs(U), rank), max_iter)
+        return self._refitted(_reduced(U, self._signs(U), rank, self._n_negative(rank)), max_iter)
 
     def _drop_to(self, U: np.ndarray, rank: int) -> None:
         """Drop columns one by one until ``rank`` are left."""
+        few = min(_FIRST_PHASES * PHASE, self.goal.max_iter)
         while self.status is None and U.shape[1] > rank:
             last = U.shape[1] == rank + 1
-            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else _FIRST_PHASES * PHASE)
+            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else few)
 
     def _fitted(self, rank: int) -> tuple[np.ndarray, int]:
         """Return a factor fitted from scratch, and the number of steps."""
         U: Any = "imputed"
         steps, last = 0, math.inf
         for _ in range(_FIRST_PHASES):
-            U, made = self._phase(self.problem, rank, U, "equal")
+            U, made = self._phase(self.problem, rank, U, "equal", self.goal.max_iter - steps)
             steps += made
             wrong = self._separation(U).wrong
-            if self.status is not None or wrong == 0 or wrong > _STALLED * last:
+            stalled = wrong == 0 or wrong > _STALLED * last
+            if self.status is not None or stalled or steps >= self.goal.max_iter:
                 break
             last = wrong
         return U, steps
@@ -247,21 +271,26 @@ class _Search:
         weights = np.ones(self.graph.nnz, self.graph.dtype)
         problem, counts = self.problem, [math.inf]
         while True:
-            U, made = self._phase(problem, U.shape[1], U, "at_least")
+            U, made = self._phase(problem, U.shape[1], U, "at_least", max_iter - steps)
             steps += made
             found = self._separation(U)
             enough = found.wrong <= (1 - self.goal.recall) * self.graph.nnz / 2
             counts.append(found.wrong)
             hopeless = len(counts) > _PATIENCE + 1 and counts[-1] > counts[-1 - _PATIENCE] / 2
-            ended = self.status is not None or steps >= max_iter or hopeless
+            # Without a step and without a wrong pair, the next phase would be the same as this one.
+            ended = self.status is not None or steps >= max_iter or hopeless or made == found.wrong == 0
             if (enough or ended) and (self._conclude(U, steps, keep_trying=not ended) or ended):
                 return U
             if counts[-1] > _STALLED * counts[-2]:
                 weights[found.low] = np.minimum(2 * weights[found.low], _LARGEST_WEIGHT)
                 problem = self._weighted(weights)
 
-    def _phase(self, problem: Problem, rank: int, init: Any, support: str) -> tuple[np.ndarray, int]:
-        """Return the factor after a few steps, and how many were made."""
+    def _phase(
+        self, problem: Problem, rank: int, init: Any, support: str, max_iter: int
+    ) -> tuple[np.ndarray, int]:
+        """Return the factor after a few steps, at most ``max_iter``, and how many were made."""
+        if max_iter <= 0:
+            return init, 0
         limit = None if self.goal.max_time is None else self.goal.max_time - self._seconds
         if limit is not None and limit <= 0 and not isinstance(init, str):
             self.status = Status.MAX_TIME
@@ -277,7 +306,7 @@ class _Search:
             tol=_TOLERANCE,
             gtol=0.0,
             ftol=0.0,
-            max_iter=PHASE,
+            max_iter=min(PHASE, max_iter),
             max_time=None if limit is None else max(limit, _SHORTEST_TIME),
             callback=self._narrate if self.verbose else None,
         )
@@ -290,8 +319,7 @@ class _Search:
         signature = self._signs(U)
         vectors = canonical_factor(U, signature).astype(self.goal.dtype)
         threshold = separation(vectors.astype(U.dtype), signature, self.edges).threshold
-        # A number that float32 can hold: an index compares with that.
-        certificate = certify(vectors, signature, self.graph, float(np.float32(threshold)))
+        certificate = certify(vectors, signature, self.graph, threshold)
         succeeded = self.goal.is_met_by(certificate)
         if keep_trying and not succeeded:
             return False
@@ -308,6 +336,9 @@ class _Search:
                 steps,
                 self._seconds,
             )
+        # Called even if Ctrl-C or the time limit has ended the search: each attempt is reported.
+        if self.callback is not None and self.callback(self.found()) and self.status is None:
+            self.status = Status.CALLBACK
         return succeeded
 
     def _is_best(self, vectors: np.ndarray, certificate: Certificate) -> bool:
@@ -316,7 +347,7 @@ class _Search:
             return True
         best_vectors, _, best = self.best
         ranks = vectors.shape[1], best_vectors.shape[1]
-        if self.goal.rank is not None and self.goal.rank in ranks:
+        if self.goal.rank in ranks and ranks[0] != ranks[1]:
             return ranks[0] == self.goal.rank
         met, best_met = self.goal.is_met_by(certificate), self.goal.is_met_by(best)
         if met or best_met:
@@ -359,9 +390,9 @@ class _Search:
         )
 
 
-def _reduced(U: np.ndarray, signature: np.ndarray, rank: int) -> np.ndarray:
-    """Return the factor without its weakest positive directions."""
+def _reduced(U: np.ndarray, signature: np.ndarray, rank: int, n_negative: int) -> np.ndarray:
+    """Return the strongest directions of a factor, ``n_negative`` of them with a minus sign."""
     positive = int(np.sum(signature > 0))
-    dropped = np.arange(positive - (U.shape[1] - rank), positive)
-    # The canonical form has the positive columns first, in descending order of size.
-    return np.ascontiguousarray(np.delete(canonical_factor(U, signature), dropped, axis=1))
+    # In the canonical form the positive columns come first, and those of each sign are in descending order.
+    kept = [*range(rank - n_negative), *range(positive, positive + n_negative)]
+    return np.ascontiguousarray(canonical_factor(U, signature)[:, kept])

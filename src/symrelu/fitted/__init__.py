@@ -1,16 +1,20 @@
 """Results of a fit: the fitted model, the history, and files for them. Nothing here runs a fit."""
 
+from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.history import History, Record, Status
 from symrelu.fitted.linkage_tree import Tree, average_linkage, average_linkage_of_factor
 from symrelu.fitted.logistic import Logistic
 from symrelu.fitted.models import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
+from symrelu.fitted.neighbor_vectors import NeighborVectors
 from symrelu.fitted.solution import Solution
 
 __all__ = [
+    "Certificate",
     "FittedModel",
     "History",
     "Linear",
     "Logistic",
+    "NeighborVectors",
     "OneFactor",
     "Record",
     "Solution",

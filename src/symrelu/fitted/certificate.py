@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.neighbor_counts import certain_counts, edges_of
+from symrelu.kernels.neighbor_counts import Uncertainty, certain_counts, edges_of
 from symrelu.kernels.threads import single_threaded_blas
 
 # The precision in which an index is assumed to compute inner products, also of vectors stored in float16.
@@ -18,18 +18,26 @@ ARITHMETIC = np.float32
 class Certificate:
     """How many pairs of items a threshold on the inner products of their vectors classifies wrongly.
 
+    All pairs of different items are counted, each once. A pair also counts as wrong if its score is so close to
+    the threshold that rounding in float32 could put it on the other side.
+
     Attributes
     ----------
     wrong_pairs : int
-        Pairs of different items, each counted once, that are wrong or too close to the threshold to be certain.
+        Number of wrong pairs, ``missing + extra``.
     missing, extra : int
-        Those among them that are edges of the graph, and those that are not.
+        Wrong pairs that are edges of the graph, and wrong pairs that are not.
     n_pairs, n_edges : int
-        All pairs of different items, and the edges among them.
+        Number of pairs, and of edges among them.
     margin : float
-        The least distance of a score from the threshold on its right side, less its rounding error in float32
-        arithmetic with any order of summation. Negative or zero if a pair is wrong.
+        The smallest distance of a score from the threshold on its right side, less its rounding error in
+        float32 arithmetic with any order of summation. Positive exactly if no pair is wrong.
     threshold : float
+        A number that float32 represents exactly. Pairs with a score above it are found.
+
+    See Also
+    --------
+    symrelu.NeighborEmbedding : Finds such vectors.
     """
 
     wrong_pairs: int
@@ -39,6 +47,14 @@ class Certificate:
     n_edges: int
     margin: float
     threshold: float
+
+    def __str__(self) -> str:
+        if self.exact:
+            return f"exact: 0 wrong of {self.n_pairs} pairs, {self.n_edges} edges, margin {self.margin:.3g}"
+        return (
+            f"not exact: {self.wrong_pairs} wrong of {self.n_pairs} pairs ({self.missing} of {self.n_edges} "
+            f"edges missing, {self.extra} other pairs found)"
+        )
 
     @property
     def exact(self) -> bool:
@@ -63,33 +79,56 @@ def certify(vectors: np.ndarray, signature: np.ndarray, graph: Any, threshold: f
     Parameters
     ----------
     vectors : ndarray of shape (n, rank)
-        As they are stored, in float16, float32 or float64.
+        As they are stored, in float16 or float32.
     signature : ndarray of shape (rank,)
         The score of items i and j is (signature * vectors[i]) . vectors[j].
     graph : csr_array of shape (n, n)
         Symmetric; its stored entries are the edges. Its diagonal is empty.
     threshold : float
+        Rounded to float32, in which an index compares.
 
     Returns
     -------
     certificate : Certificate
+        Pairs of a vector with NaN or infinity are wrong.
     """
     n, rank = vectors.shape
-    items = vectors.astype(np.float64)  # exact, and products of two such numbers are nearly so
-    eps = float(np.finfo(ARITHMETIC).eps)
-    # For any order of summation, |computed - exact| <= rank eps / (1 - rank eps) sum |q_k v_k|, which is at
-    # most this times |q| |v|. One more eps covers the rounding of the sums in float64 here.
-    uncertainty = (rank + 1) * eps / (1 - (rank + 1) * eps)
-    with single_threaded_blas():  # the rows are distributed over threads
-        counts = certain_counts(items * signature, items, edges_of(graph), float(threshold), uncertainty)
-    # Scores are symmetric: each pair was counted in both directions.
-    missing, extra = counts.missing // 2, counts.extra // 2
+    items = vectors.astype(np.float64)  # exact, and products of two such numbers are too
+    threshold = float(ARITHMETIC(threshold))
+    with single_threaded_blas(), np.errstate(invalid="ignore"):  # the rows are distributed over threads
+        counts = certain_counts(
+            items * signature.astype(np.float64),
+            items,
+            edges_of(graph.sorted_indices()),
+            threshold,
+            rounding_of_sums(rank),
+        )
     return Certificate(
-        wrong_pairs=missing + extra,
-        missing=missing,
-        extra=extra,
+        wrong_pairs=counts.missing + counts.extra,
+        missing=counts.missing,
+        extra=counts.extra,
         n_pairs=n * (n - 1) // 2,
         n_edges=graph.nnz // 2,
         margin=counts.margin,
-        threshold=float(threshold),
+        threshold=threshold,
     )
+
+
+def rounding_of_sums(terms: int) -> Uncertainty:
+    """Return how far an inner product in float32 may be from the exact one, for any order of summation.
+
+    Parameters
+    ----------
+    terms : int
+
+    Returns
+    -------
+    uncertainty : Uncertainty
+    """
+    limits = np.finfo(ARITHMETIC)
+    # |computed - exact| <= terms u / (1 - terms u) sum |q_k v_k| with u = eps / 2, and the sum is at most
+    # |q| |v|. eps in place of u, and one more term, cover the rounding in float64 here.
+    share = (terms + 1) * float(limits.eps)
+    # Each product, and each sum on processors that flush to zero, may lose a number below ``tiny``. Partial
+    # sums are below twice |q| |v|.
+    return Uncertainty(share / (1 - share), 2 * terms * float(limits.tiny), float(limits.max) / 2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -14,12 +15,13 @@ from scipy import sparse
 from symrelu.files import check_names, read_header, read_npz, write_atomically
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
-from symrelu.validation import check_integer
+from symrelu.validation import check_integer, check_number
 
-FORMAT = "symrelu.NeighborVectors"
+FORMAT = "symrelu.fitted.NeighborVectors"
 FORMAT_VERSION = 1
 DTYPES = ("float32", "float16")
 
+_MARGIN_TOLERANCE = 1e-6
 _ARRAYS = {"neighbor_vectors", "item_vectors", "signature", "indptr", "indices"}
 
 
@@ -36,18 +38,21 @@ class NeighborVectors:
     item_vectors : ndarray of float32 or float16 of shape (n, rank)
     signature : ndarray of shape (rank,)
         Signs of the columns, +1 or -1.
-    threshold : float
     graph : csr_array of bool of shape (n, n)
         The neighbours that the vectors stand for. Symmetric, with an empty diagonal.
     certificate : Certificate
-        The comparison of all pairs with the graph.
+        The comparison of all pairs with the graph, and the threshold.
     """
 
     item_vectors: np.ndarray
     signature: np.ndarray
-    threshold: float
     graph: Any
     certificate: Certificate
+
+    @property
+    def threshold(self) -> float:
+        """Pairs with a score above it are neighbours."""
+        return self.certificate.threshold
 
     @property
     def query_vectors(self) -> np.ndarray:
@@ -56,7 +61,7 @@ class NeighborVectors:
 
     def __repr__(self) -> str:
         n, rank = self.item_vectors.shape
-        return f"NeighborVectors(n={n}, rank={rank}, {self.certificate.wrong_pairs} wrong pairs)"
+        return f"NeighborVectors(n={n}, rank={rank}, wrong_pairs={self.certificate.wrong_pairs})"
 
     def neighbors(self, node: int) -> np.ndarray:
         """Return the other nodes with a score above the threshold, the largest score first.
@@ -79,7 +84,7 @@ class NeighborVectors:
     def place(self, rows: Any) -> np.ndarray:
         """Return the vectors of new nodes from their neighbours among the nodes of the graph.
 
-        A score of twice the threshold or more is aimed at for each neighbour, and of zero or less for all other
+        The aim is a score of at least twice the threshold for each neighbour, and of at most zero for all other
         nodes.
 
         Parameters
@@ -103,7 +108,12 @@ class NeighborVectors:
         return certify(self.item_vectors, self.signature, self.graph, self.threshold)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle)."""
+        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle).
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
         header = {"format": FORMAT, "version": FORMAT_VERSION, "certificate": asdict(self.certificate)}
         with write_atomically(path) as file:
             np.savez(
@@ -121,6 +131,14 @@ class NeighborVectors:
         """Read a file that :meth:`save` wrote, and compare all pairs with the graph again.
 
         A file whose vectors do not have the certificate that it claims is refused.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        vectors : NeighborVectors
         """
         arrays = read_npz(path, "NeighborVectors")
         try:
@@ -133,36 +151,46 @@ class NeighborVectors:
     def _of_arrays(cls, arrays: dict[str, np.ndarray]) -> NeighborVectors:
         check_names("it", arrays, _ARRAYS)
         header = read_header(arrays, "neighbor_vectors")
-        if (header.get("format"), header.get("version")) != (FORMAT, FORMAT_VERSION):
+        check_names("its header", header, {"format", "version", "certificate"})
+        if (header["format"], header["version"]) != (FORMAT, FORMAT_VERSION):
             raise ValueError(f"its format is not {FORMAT}, version {FORMAT_VERSION}")
         vectors, signature = arrays["item_vectors"], arrays["signature"]
         _check_vectors(vectors, signature)
         graph = _graph_of(arrays["indptr"], arrays["indices"], len(vectors))
-        claimed = Certificate(**header["certificate"])
-        found = certify(vectors, signature, graph, claimed.threshold)
-        # The margin may differ in its last digits on another machine.
-        for name in ("wrong_pairs", "missing", "extra", "n_pairs", "n_edges"):
-            if getattr(found, name) != getattr(claimed, name):
-                raise ValueError(
-                    f"its certificate says {name} = {getattr(claimed, name)}, but a count of all pairs gives "
-                    f"{getattr(found, name)}: the file was changed after it was written"
-                )
-        return cls(vectors, signature, found.threshold, graph, found)
+        check_names("its certificate", header["certificate"], {field.name for field in fields(Certificate)})
+        claimed = header["certificate"]
+        found = certify(vectors, signature, graph, check_number("threshold", claimed["threshold"]))
+        _check_claim(claimed, found)
+        return cls(vectors, signature.astype(vectors.dtype), graph, found)
 
     @cached_property
     def _items(self) -> np.ndarray:
-        return self.item_vectors.astype(np.float32)
+        return self.item_vectors.astype(np.float32, copy=False)
+
+
+def _check_claim(claimed: dict[str, Any], found: Certificate) -> None:
+    """Raise if the certificate in a file is not the one of its vectors."""
+    for name, number in asdict(found).items():
+        # The margin may differ in its last digits on another machine.
+        tolerance = _MARGIN_TOLERANCE if name == "margin" else 0.0
+        if not math.isclose(claimed[name], number, rel_tol=tolerance, abs_tol=tolerance):
+            raise ValueError(
+                f"its certificate says {name} = {claimed[name]}, but a count of all pairs gives {number}: the "
+                "file was changed after it was written"
+            )
 
 
 def _check_vectors(vectors: np.ndarray, signature: np.ndarray) -> None:
     if vectors.ndim != 2 or vectors.dtype.name not in DTYPES or not np.isfinite(vectors).all():
         raise ValueError(f"item_vectors must be a matrix of finite numbers in {' or '.join(DTYPES)}")
-    if signature.shape != vectors.shape[1:] or not np.isin(signature, (-1, 1)).all():
+    if vectors.shape[1] == 0 or signature.shape != vectors.shape[1:] or not np.isin(signature, (-1, 1)).all():
         raise ValueError("signature must be +1 or -1 for each column of item_vectors")
 
 
 def _graph_of(indptr: np.ndarray, indices: np.ndarray, n: int) -> Any:
     """Return the graph in a file, or raise if it is not symmetric or has loops."""
+    if any(array.dtype.kind not in "iu" or array.ndim != 1 for array in (indptr, indices)):
+        raise ValueError("indptr and indices of its graph must be lists of integers")
     graph = sparse.csr_array((np.ones(len(indices), bool), indices, indptr), shape=(n, n))
     graph.check_format(full_check=True)
     if (graph != graph.T).nnz or graph.diagonal().any() or not graph.has_canonical_format:

@@ -7,6 +7,7 @@ atomics           atomic operations, for compiled code in several threads
 threads           work shared among threads, with BLAS held at one thread
 sparse_products   the product of a sparse matrix and a few columns
 scores            entries of X: of given pairs, and the largest of each row
+neighbor_counts   pairs on the wrong side of a threshold on X, counted over all pairs
 vectors           inner products and scaled sums of large arrays
 row_systems       one small linear system for each row of M
 convex_rows       one convex problem for each new row

@@ -1,7 +1,7 @@
-"""How well scores above a threshold tell the edges of a graph from all other pairs, counted over all pairs.
+"""How well a threshold on scores separates the edges of a graph from all other pairs, counted over all pairs.
 
-The score of a pair is X = left right^T, of which a few rows are formed at a time. Nothing is sampled. Pairs of
-an item with itself are left out.
+The score of items i and j is the entry of X = left right^T. A few rows of X are formed at a time. Nothing is
+sampled. Pairs of an item with itself are left out.
 """
 
 from __future__ import annotations
@@ -15,16 +15,24 @@ from symrelu.kernels.memory import rows_per_worker
 from symrelu.kernels.scores import pair_scores
 from symrelu.kernels.threads import run_tasks, slices, workers_for
 
-_ROWS_AT_ONCE = 32  # as many rows of X as a worker forms at once
-_MOST_PARTS = 256  # of the rows; each has its own counts
+_ROWS_AT_ONCE = 32  # rows of X that a worker forms at once; BLAS is hardly faster with more
+_MOST_PARTS = 256  # of the rows; each has its own counts, so that no two threads write to the same place
 
 
 class PairCounts(NamedTuple):
-    """Ordered pairs (i, j), i != j, by what their score says at a threshold."""
+    """Pairs of different items that may be on the wrong side of a threshold."""
 
-    missing: int  # edges that are not certain to have a score above it
-    extra: int  # other pairs that are not certain to have a score of at most the threshold
-    margin: float  # the least distance from the threshold on the right side, beyond the uncertainty
+    missing: int  # edges whose score is not certain to be above it
+    extra: int  # other pairs whose score is not certain to be below it
+    margin: float  # smallest distance from the threshold on the right side, less the uncertainty
+
+
+class Uncertainty(NamedTuple):
+    """How far a computed score of items i and j may be from the exact one."""
+
+    relative: float  # times the norms of the two rows
+    absolute: float  # in addition
+    largest: float  # nothing is certain if the product of the norms is not below this
 
 
 class Edges(NamedTuple):
@@ -97,18 +105,19 @@ def other_scores(
 
 
 def certain_counts(
-    left: np.ndarray, right: np.ndarray, edges: Edges, threshold: float, uncertainty: float
+    left: np.ndarray, right: np.ndarray, edges: Edges, threshold: float, uncertainty: Uncertainty
 ) -> PairCounts:
-    """Compare all scores with a threshold, where each is uncertain by a multiple of |left_i| |right_j|.
+    """Compare the scores of all pairs with a threshold, each pair once.
 
     Parameters
     ----------
     left, right : ndarray of float64 of shape (n, rank)
+        X must be symmetric up to rounding.
     edges : Edges
+        With the items of each row in ascending order.
     threshold : float
-    uncertainty : float
-        A pair counts as right only if its score is on the right side of the threshold by more than this times
-        the norms of its two rows.
+    uncertainty : Uncertainty
+        A pair counts as right only if its score is on the right side of the threshold by more than this.
 
     Returns
     -------
@@ -122,8 +131,8 @@ def certain_counts(
     def compare(part: int) -> None:
         for start in range(parts[part].start, parts[part].stop, at_once):
             stop = min(start + at_once, parts[part].stop)
-            block = left[start:stop] @ right.T
-            counts = compare_scores(block, start, *norms, edges.indptr, edges.indices, threshold, uncertainty)
+            block = left[start:stop] @ right[start:].T
+            counts = compare_scores(block, start, *norms, *edges, threshold, *uncertainty)
             missing[part] += counts[0]
             extra[part] += counts[1]
             margins[part] = np.minimum(margins[part], counts[2])
@@ -166,28 +175,41 @@ def count_scores(block, start, indptr, indices, first, spacing, counts):  # type
 
 @compiled
 def compare_scores(  # type: ignore[no-untyped-def]
-    block, start, left_norms, right_norms, indptr, indices, threshold, uncertainty
+    block, start, left_norms, right_norms, indptr, indices, threshold, relative, absolute, largest
 ):
     """Return how many edges and other pairs of rows from ``start`` on are not on their side, and the margin.
 
-    The block of X is overwritten.
+    The columns of the block begin at ``start`` too; pairs (i, j) with j > i are compared.
     """
     missing, extra, margin = 0, 0, np.inf
     for i in range(start, start + len(block)):
-        row, doubt = block[i - start], uncertainty * left_norms[i]
-        row[i] = -np.inf
+        row, bounds = block[i - start], (left_norms[i], threshold, relative, absolute, largest)
+        first = i + 1  # of the pairs that are not compared yet
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            beyond = row[j] - threshold - doubt * right_norms[j]
-            if not beyond > 0:  # also if it is NaN
-                missing += 1
-            margin = min(margin, beyond)
-            row[j] = -np.inf
-        for j in range(len(row)):
-            if row[j] == -np.inf:
-                continue
-            beyond = threshold - row[j] - doubt * right_norms[j]
-            if not beyond > 0:
-                extra += 1
-            margin = min(margin, beyond)
+            if j > i:
+                wrong, least = compare_span(row, right_norms, start, first, j, -1.0, *bounds)
+                extra, margin = extra + wrong, min(margin, least)
+                wrong, least = compare_span(row, right_norms, start, j, j + 1, 1.0, *bounds)
+                missing, margin = missing + wrong, min(margin, least)
+                first = j + 1
+        wrong, least = compare_span(row, right_norms, start, first, len(right_norms), -1.0, *bounds)
+        extra, margin = extra + wrong, min(margin, least)
     return missing, extra, margin
+
+
+@compiled
+def compare_span(  # type: ignore[no-untyped-def]
+    row, norms, start, first, last, side, norm, threshold, relative, absolute, largest
+):
+    """Return how many of the items ``first`` to ``last - 1`` are not on their side, and the margin."""
+    wrong, margin = 0, np.inf
+    for j in range(first, last):
+        size = norm * norms[j]
+        beyond = side * (row[j - start] - threshold) - relative * size - absolute
+        if not size < largest or beyond != beyond:
+            beyond = -np.inf  # the score may overflow, or is NaN
+        if not beyond > 0:
+            wrong += 1
+        margin = min(margin, beyond)
+    return wrong, margin
