@@ -10,7 +10,8 @@ from numpy.testing import assert_array_equal
 
 from symrelu.fit import neighbor_search
 from symrelu.fit.decompose import decompose
-from symrelu.fit.neighbor_search import Goal, search_neighbors
+from symrelu.fit.neighbor_goal import Goal
+from symrelu.fit.neighbor_search import search_neighbors
 from symrelu.fitted.history import Status
 
 QUICK = Goal(max_iter=200)
@@ -167,7 +168,7 @@ def test_the_time_limit_returns_what_was_found():
     found = searched(random_graph(80, 0.2, 0), Goal(max_time=1e-9))
     assert found.status is Status.MAX_TIME
     assert len(found.attempts) == 1
-    assert found.vectors.shape == (80, 16)
+    assert found.vectors.shape == (80, 11)
 
 
 def test_lines_of_the_log(caplog, monkeypatch):
@@ -177,7 +178,7 @@ def test_lines_of_the_log(caplog, monkeypatch):
     lines = [record.getMessage() for record in caplog.records]
     ends = [line for line in lines if "wrong pairs after" in line]
     assert len(ends) == len(found.attempts)
-    assert ends[0].startswith("15 columns: 0 wrong pairs after ")
+    assert ends[0].startswith("7 columns: 0 wrong pairs after ")
     assert any("none found yet" in line for line in lines)
     assert any("smallest so far" in line for line in lines)
     caplog.clear()
@@ -208,3 +209,37 @@ def test_more_columns_are_tried_until_the_neighbours_are_exact():
 def test_the_steps_of_an_attempt_are_limited():
     found = searched(grid(6, 6), Goal(max_iter=7))
     assert all(attempt.n_iter <= 7 for attempt in found.attempts)
+
+
+def test_an_attempt_keeps_its_best_factor(monkeypatch):
+    """Steps lower the loss, not the number of wrong pairs, which may rise again."""
+    graph, counts = random_graph(40, 0.2, 0), []
+    separate = neighbor_search.separation
+
+    def spy(*arguments):
+        found = separate(*arguments)
+        counts.append(found.wrong)
+        return found
+
+    monkeypatch.setattr(neighbor_search, "separation", spy)
+    found = searched(graph, Goal(rank=2, max_iter=1000))
+    last = [k for k, attempt in enumerate(found.attempts) if attempt.rank == 2][-1]
+    phases = found.attempts[last].n_iter // neighbor_search.PHASE
+    # The last count is that of the stored vectors, those before it are the phases of the attempt.
+    assert found.certificate.wrong_pairs <= min(counts[-1 - phases :]) + 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_rank_that_was_found_can_be_given(seed):
+    graph = random_graph(40, 0.2, seed)
+    found = searched(graph, Goal(max_iter=1000))
+    given = searched(graph, Goal(rank=found.vectors.shape[1], max_iter=1000))
+    assert given.certificate.wrong_pairs == found.certificate.wrong_pairs == 0
+
+
+def test_a_search_does_not_grow_without_end(monkeypatch):
+    monkeypatch.setattr(neighbor_search, "_MOST_COLUMNS", 4)
+    monkeypatch.setattr(neighbor_search, "_COLUMNS_PER_DOUBLING", 0.2)
+    found = searched(random_graph(40, 0.5, 0), Goal(max_iter=20))
+    assert [attempt.rank for attempt in found.attempts] == [2, 3, 4]
+    assert not found.certificate.exact

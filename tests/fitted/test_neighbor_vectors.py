@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from symrelu import decompose
-from symrelu.fit.neighbor_search import Goal, search_neighbors
+from symrelu.fit.neighbor_goal import Goal
+from symrelu.fit.neighbor_search import search_neighbors
 from symrelu.fitted import NeighborVectors, Solution
 
 

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from symrelu.estimators.base import DecompositionEstimator
 from symrelu.estimators.callbacks import FitTasks, with_callbacks
 from symrelu.estimators.searches import warn_incomplete_search
-from symrelu.fit.neighbor_search import Found, Goal, search_neighbors
+from symrelu.fit.neighbor_goal import Found, Goal
+from symrelu.fit.neighbor_search import search_neighbors
 from symrelu.fit.settings import Run, Start, documented
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.neighbor_vectors import DTYPES, NeighborVectors

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from scipy import sparse
 from symrelu.fit.decompose import decompose
 from symrelu.fit.loop import FitProgress
 from symrelu.fit.narration import logger, narrated
+from symrelu.fit.neighbor_goal import Attempt, Found, Goal
 from symrelu.fit.separation import Separation, separation
 from symrelu.fitted.canonical_form import canonical_factor
 from symrelu.fitted.certificate import Certificate, certify
@@ -41,7 +41,8 @@ _LARGEST_WEIGHT = 16.0
 # An attempt is given up if this many phases did not halve the number of wrong pairs.
 _PATIENCE = 15
 
-_FEWEST_COLUMNS = 16  # of the first fit
+_COLUMNS_PER_DOUBLING = 1.7  # of the first fit, for each doubling of the number of nodes
+_MOST_COLUMNS = 512  # of a search without a given number
 _LARGEST_DROP = 3  # at most this fraction of the columns is dropped at once
 _SHORTENED = 2  # with this fraction of the steps
 _GROWTH = 1.5  # of the number of columns, until a fit meets the goal
@@ -49,83 +50,6 @@ _GROWTH = 1.5  # of the number of columns, until a fit meets the goal
 _TOLERANCE = 1e-7  # relative error at which a fit has nothing left to do
 _SHORTEST_TIME = 1e-3  # of a fit, in seconds
 _SECONDS_BETWEEN_LINES = 1.0
-
-
-@dataclass(frozen=True)
-class Goal:
-    """When vectors are good enough, and how long to search.
-
-    Parameters
-    ----------
-    rank : int or None
-        Number of columns, or None for the smallest number with which ``recall`` is met.
-    recall : float
-        Least share of the edges that are found, and of the pairs found that are edges.
-    dtype : numpy.dtype
-        In which the vectors are stored.
-    max_iter : int
-        Largest number of steps for one number of columns.
-    max_time : float or None
-        Seconds for the whole search.
-    """
-
-    rank: int | None = None
-    recall: float = 1.0
-    dtype: Any = np.float32
-    max_iter: int = 3000
-    max_time: float | None = None
-
-    def is_met_by(self, certificate: Certificate) -> bool:
-        """Return whether vectors with this certificate are good enough."""
-        return min(certificate.recall, certificate.precision) >= self.recall
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What was reached with one number of columns.
-
-    Attributes
-    ----------
-    rank : int
-        Number of columns.
-    n_iter : int
-        Number of steps.
-    wrong_pairs : int
-        Number of pairs on the wrong side of the threshold at the end.
-    succeeded : bool
-        Whether the goal was met.
-    seconds : float
-        Time since the start of the search.
-    """
-
-    rank: int
-    n_iter: int
-    wrong_pairs: int
-    succeeded: bool
-    seconds: float
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """The result of a search.
-
-    Attributes
-    ----------
-    vectors : ndarray of shape (n, rank)
-        In the dtype in which they are stored.
-    signature : ndarray of shape (rank,)
-    certificate : Certificate
-    attempts : tuple of Attempt
-        In the order in which they were made.
-    status : Status or None
-        Why the search ended early: Ctrl-C, the time limit or the callback.
-    """
-
-    vectors: np.ndarray
-    signature: np.ndarray
-    certificate: Certificate
-    attempts: tuple[Attempt, ...]
-    status: Status | None
 
 
 def search_neighbors(
@@ -210,15 +134,16 @@ class _Search:
     def _large_enough(self) -> np.ndarray:
         """Return a factor that meets the goal, with more columns than it needs, or the largest to be tried."""
         n, wanted = self.problem.n, self.goal.rank
-        rank = min(n, max(_FEWEST_COLUMNS, self.n_negative + 1, wanted or 0))
-        most = n if wanted is None else min(n, math.ceil(_GROWTH * rank))
+        first = round(_COLUMNS_PER_DOUBLING * math.log2(n))
+        rank = min(n, max(first, self.n_negative + 1, wanted or 0))
+        most = min(n, _MOST_COLUMNS if wanted is None else math.ceil(_GROWTH * rank))
         while True:
             U, steps = self._fitted(rank)
             if self.status is None and self._separation(U).wrong <= _HOPEFUL * self.graph.nnz / 2:
                 U = self._refitted(U, self.goal.max_iter, steps)
             else:
                 self._conclude(U, steps)
-            if self.status is not None or self.attempts[-1].succeeded or rank == most:
+            if self.status is not None or self.attempts[-1].succeeded or rank >= most:
                 return U
             rank = min(most, math.ceil(_GROWTH * rank))
 
@@ -249,8 +174,9 @@ class _Search:
         """Drop columns one by one until ``rank`` are left."""
         few = min(_FIRST_PHASES * PHASE, self.goal.max_iter)
         while self.status is None and U.shape[1] > rank:
-            last = U.shape[1] == rank + 1
-            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if last else few)
+            # Once the goal was missed on the way, it is hardly met again: few steps are enough there.
+            thorough = U.shape[1] == rank + 1 or self.attempts[-1].succeeded
+            U = self._dropped(U, U.shape[1] - 1, self.goal.max_iter if thorough else few)
 
     def _fitted(self, rank: int) -> tuple[np.ndarray, int]:
         """Return a factor fitted from scratch, and the number of steps."""
@@ -269,18 +195,20 @@ class _Search:
     def _refitted(self, U: np.ndarray, max_iter: int, steps: int = 0) -> np.ndarray:
         """Return the factor after more steps, until it meets the goal or the steps are used up."""
         weights = np.ones(self.graph.nnz, self.graph.dtype)
-        problem, counts = self.problem, [math.inf]
+        problem, counts, best = self.problem, [math.inf], U
         while True:
             U, made = self._phase(problem, U.shape[1], U, "at_least", max_iter - steps)
             steps += made
             found = self._separation(U)
-            enough = found.wrong <= (1 - self.goal.recall) * self.graph.nnz / 2
+            # As many pairs may be missing, and about as many too much.
+            enough = found.wrong <= (1 - self.goal.recall) * self.graph.nnz
+            best = U if found.wrong <= min(counts) else best
             counts.append(found.wrong)
             hopeless = len(counts) > _PATIENCE + 1 and counts[-1] > counts[-1 - _PATIENCE] / 2
             # Without a step and without a wrong pair, the next phase would be the same as this one.
             ended = self.status is not None or steps >= max_iter or hopeless or made == found.wrong == 0
-            if (enough or ended) and (self._conclude(U, steps, keep_trying=not ended) or ended):
-                return U
+            if (enough or ended) and (self._conclude(best, steps, keep_trying=not ended) or ended):
+                return best
             if counts[-1] > _STALLED * counts[-2]:
                 weights[found.low] = np.minimum(2 * weights[found.low], _LARGEST_WEIGHT)
                 problem = self._weighted(weights)

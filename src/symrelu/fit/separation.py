@@ -8,8 +8,9 @@ import numpy as np
 
 from symrelu.kernels.neighbor_counts import Edges, edge_scores, other_scores
 
-# Thresholds that are compared if none is exact, in units of the entries of M.
-_LEVELS = np.linspace(0.0, 4.0, 2049)[1:]
+# How many thresholds are compared if none is exact: equally spaced, up to this quantile of the edges' scores.
+_LEVELS = 2048
+_HIGHEST = 0.9
 
 
 class Separation(NamedTuple):
@@ -39,12 +40,20 @@ def separation(U: np.ndarray, signature: np.ndarray, edges: Edges) -> Separation
     """
     V = U * signature
     scores = edge_scores(U, V, edges)
-    above, largest = other_scores(U, V, edges, _LEVELS)
+    levels = _levels(scores)
+    above, largest = other_scores(U, V, edges, levels)
     lowest, largest = float(scores.min(initial=np.inf)), max(largest, 0.0)
     if lowest > largest:
         threshold = (lowest + largest) / 2 if np.isfinite(lowest) else largest + 1.0
         return Separation(threshold, 0, np.zeros(len(scores), bool))
-    wrong = above + np.searchsorted(np.sort(scores), _LEVELS, side="right")
+    wrong = above + np.searchsorted(np.sort(scores), levels, side="right")
     best = int(np.argmin(wrong))
-    threshold = float(_LEVELS[best])
+    threshold = float(levels[best])
     return Separation(threshold, int(wrong[best]) // 2, scores <= threshold)
+
+
+def _levels(scores: np.ndarray) -> np.ndarray:
+    """Return the thresholds to compare. A higher one than the last would lose most edges."""
+    highest = float(np.quantile(scores, _HIGHEST)) if np.isfinite(scores).all() and len(scores) else 0.0
+    # At least a hair above zero, so that the levels stay apart if no edge has a positive score.
+    return np.linspace(0.0, max(highest, 1e-3), _LEVELS + 1)[1:]
