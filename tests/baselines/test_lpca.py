@@ -247,7 +247,16 @@ def test_other_errors_of_a_callback_come_through():
         ({"rank": 31}, ValueError, "rank must be an integer from 1 to 30"),
         ({"init": np.ones((30, 2))}, ValueError, r"init must be a pair \(U, V\)"),
         ({"init": (np.ones((30, 2)), np.ones((30, 3)))}, ValueError, "init must have shape"),
-        ({"init": (np.full((30, 2), 1e200),) * 2}, FloatingPointError, "not finite at the starting factors"),
+        (
+            {"init": (np.full((30, 2), 1e200), np.full((30, 2), -1e200))},
+            ValueError,
+            r"init must have a finite loss and gradient, got entries of magnitude up to 1e\+200. Scale",
+        ),
+        (
+            {"init": (np.full((30, 2), 1e-308), np.full((30, 2), 1e308))},
+            ValueError,
+            r"finite loss and gradient, got entries of magnitude up to 1e\+308. Scale",
+        ),
         ({"random_state": "dice"}, TypeError, "random_state must be"),
         ({"callback": 1}, TypeError, "callback must be callable"),
         ({"max_iter": 0}, ValueError, "max_iter must be"),

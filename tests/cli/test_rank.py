@@ -1,13 +1,15 @@
 """The command ``rank``, run as a user runs it."""
 
 import csv
+import shlex
+from functools import partial
 
 import pytest
 from command_line import symrelu
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from symrelu import cli, metrics, select_rank
+from symrelu import cli, decompose, metrics, select_rank
 from symrelu.fit import selection
 
 PNG = b"\x89PNG"
@@ -45,7 +47,7 @@ def test_scores_are_those_of_select_rank(tmp_path, matrix_file, monkeypatch, cap
     assert plot.read_bytes()[:4] == PNG
     chosen = expected.chosen
     negative = f" --n-negative {chosen['n_negative']}" if chosen["n_negative"] else ""
-    assert f"--rank {chosen['rank']}{negative} --diagonal ignore --output fit.npz" in words(out)
+    assert f"--rank {chosen['rank']}{negative} --diagonal ignore --seed 0 --max-iter 20 --mask " in words(out)
     assert "chosen" in out
     assert caplog.records[-1].getMessage() == repr(expected), "the progress is shown"
 
@@ -53,7 +55,7 @@ def test_scores_are_those_of_select_rank(tmp_path, matrix_file, monkeypatch, cap
 def test_ranks_are_searched_by_default(matrix_file, monkeypatch, capsys):
     code, out, _ = symrelu(monkeypatch, capsys, "rank", matrix_file, "--seed", 0, "--repeats", 2)
     assert code == 0
-    assert "--rank 3 --output" in words(out)
+    assert "--rank 3 --seed 0 --output" in words(out)
     assert select_rank(sparse.load_npz(matrix_file), random_state=0, n_repeats=2).chosen["rank"] == 3
 
 
@@ -91,12 +93,21 @@ def test_an_interrupt_before_the_first_score(tmp_path, matrix_file, monkeypatch,
     [
         (["missing.npz"], "The file missing.npz does not exist"),
         (["matrix.npz", "--ranks", "0"], "ranks must be an integer from 1 to 60"),
-        (["matrix.npz", "--ranks", "2;3"], "--ranks must be numbers such as 2,4,8 or 6-14, got '2;3'"),
-        (["matrix.npz", "--ranks", ""], "--ranks must be numbers"),
-        (["matrix.npz", "--ranks", "5-3"], "ranks must have at least one value, got none"),
-        (["matrix.npz", "--ranks", "2.5"], "ranks must be an integer"),
-        (["matrix.npz", "--ranks", "auto"], "ranks must be an integer"),
-        (["matrix.npz", "--n-negative", "few"], "--n-negative must be numbers"),
+        (["matrix.npz", "--ranks", "2;3"], "--ranks must be integers such as 2,4,8 or 6-14, got '2;3'"),
+        (["matrix.npz", "--ranks", ""], "--ranks must be integers such as 2,4,8 or 6-14, got ''"),
+        (
+            ["matrix.npz", "--ranks", "1,5-3"],
+            "--ranks must have ranges from a smaller to a larger number, got '5-3'. Pass 3-5.",
+        ),
+        (["matrix.npz", "--ranks", "2.5"], "--ranks must be integers"),
+        (["matrix.npz", "--ranks", "auto"], "--ranks must be integers"),
+        (
+            ["matrix.npz", "--n-negative", "few"],
+            "--n-negative must be integers such as 0,1 or 0-3, or auto, got 'few'",
+        ),
+        (["matrix.npz", "--n-negative=-1"], "n_negative must be an integer from 0 to 59"),
+        (["matrix.npz", "--alpha", "1-3"], "--alpha must be numbers such as 0,0.05, got '1-3'"),
+        (["matrix.npz", "--zero-weight", "auto"], "--zero-weight must be numbers such as 0.1,1, got 'auto'"),
         (["matrix.npz", "--alpha=-1e-3"], "alpha must be a finite number >= 0"),
         (["matrix.npz", "--scoring", "r2"], "scoring must be one of"),
         (["matrix.npz", "--jobs", "0"], "n_jobs must be an integer other than 0"),
@@ -115,16 +126,57 @@ def test_errors(matrix_file, monkeypatch, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "values"),
+    ("parse", "text", "values"),
     [
-        ("2", [2]),
-        ("2, 4,8", [2, 4, 8]),
-        ("1,3-5", [1, 3, 4, 5]),
-        ("0,auto", [0, "auto"]),
-        ("0,1e-3,.5", [0, 1e-3, 0.5]),
+        (cli.rank._integers, "2", [2]),
+        (cli.rank._integers, "2, 4,8", [2, 4, 8]),
+        (cli.rank._integers, "1,3-5,7-7", [1, 3, 4, 5, 7]),
+        (partial(cli.rank._integers, words=("auto",)), "0,auto", [0, "auto"]),
+        (cli.rank._numbers, "0,1e-3,.5", [0.0, 1e-3, 0.5]),
     ],
 )
-def test_lists_of_numbers(text, values):
-    found = cli.rank._numbers("--x", text)
+def test_lists_of_numbers(parse, text, values):
+    found = parse("--x", text, "1,2")
     assert found == values
     assert [type(value) for value in found] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--seed", 3, "--init", "random"],
+        ["--support", "at_least", "--mask", "my mask.npz", "--solver", "palm"],
+        ["--solver", "aapb", "--step-size", 0.5, "--safeguard", "--tol", 0.01, "--max-iter", 7, "--ftol", 1e-3],
+        ["--solver", "aapb", "--no-safeguard", "--max-iter", 7, "--ftol", 1e-3],
+        ["--n-negative", "auto", "--alpha", 0.1, "--zero-weight", 0.5, "--diagonal", "auto"],
+    ],
+)
+def test_the_next_command_makes_the_chosen_fit(matrix_file, monkeypatch, capsys, arguments):
+    """issue 15: settings, the mask and quotes were left out, so the command made another fit or none."""
+    monkeypatch.chdir(matrix_file.parent)
+    matrix_file.rename("my graph.npz")
+    sparse.save_npz("my mask.npz", metrics.random_mask(60, 0.1, random_state=5))
+    calls = []
+
+    def recorded(problem, **settings):
+        calls.append((problem.mask, settings))
+        return decompose(problem, **settings)
+
+    monkeypatch.setattr(selection, "decompose", recorded)
+    monkeypatch.setattr(cli.fit, "decompose", recorded)
+    options = ["--ranks", 2, "--repeats", 2, *arguments]
+    code, out, _ = symrelu(monkeypatch, capsys, "rank", "my graph.npz", *options)
+    assert code == 0
+    command = shlex.split(out.partition("Next: ")[2])
+    assert command[:3] == ["symrelu", "fit", "my graph.npz"]
+    assert symrelu(monkeypatch, capsys, *command[1:])[0] == 0
+    (_, compared), _, (mask, settings) = calls
+    assert settings["random_state"] == (3 if "--seed" in arguments else None)
+    assert (mask is not None) == ("--mask" in arguments)
+    own = {"random_state", "callback", "checkpoint"}
+    if "--max-iter" not in arguments:
+        own |= {"max_iter", "ftol"}  # a selection stops its fits early
+    assert {name: value for name, value in settings.items() if name not in own} == {
+        name: value for name, value in compared.items() if name not in own
+    }

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from symrelu import decompose
-from symrelu.fit.narration import Narrator, narrated
+from symrelu.fit.narration import LineTimer, Narrator, narrated
 
 M = np.eye(6) + 1
 
 
 def test_silent_by_default(caplog):
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, "symrelu"):  # numba logs what it compiles
         decompose(M, 2, random_state=0)
     assert not caplog.records
 
@@ -28,6 +28,16 @@ def test_each_step_and_the_end(caplog):
     assert f"relative error {solution.history.relative_error[1]:.4g}" in lines[0]
     assert lines[-1].startswith("max_iter was reached after 3 steps (")
     assert all(record.name == "symrelu" and record.levelno == logging.INFO for record in caplog.records)
+
+
+def test_a_line_is_due_each_second(monkeypatch):
+    now = [5.0]
+    monkeypatch.setattr("symrelu.fit.narration.time.monotonic", lambda: now[0])
+    timer = LineTimer()
+    due = []
+    for now[0] in (5.0, 5.9, 6.0, 6.1, 6.9, 7.5, 8.4, 8.5):
+        due.append(timer.due())
+    assert due == [False, False, True, False, False, True, False, True]
 
 
 def test_a_line_a_second(caplog, monkeypatch):

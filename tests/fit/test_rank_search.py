@@ -1,10 +1,11 @@
 """Which ranks a search tries, and what it finds, on curves of scores without any fit."""
 
 import math
+import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -125,6 +126,21 @@ def test_repeats_keep_their_places():
     assert_array_equal(row["scores"], [math.nan, math.nan, 0.5])
     assert math.isnan(row["standard_error"])
     assert row["mean"] == 0.5
+
+
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=8), st.randoms(use_true_random=False))
+@example([0.1, 0.7, 0.2, 0.3, 0.9], random.Random(1))
+def test_order_of_arrival_does_not_matter(values, chance):
+    """Parallel fits finish in any order, and rounded sums depend on the order of their terms."""
+
+    def table(order):
+        scores = Scores(len(values), lower_is_better=True)
+        for repeat in order:
+            scores.add(MODEL | {"rank": 2}, repeat, values[repeat], True)
+        return scores.table()
+
+    repeats = list(range(len(values)))
+    assert table(chance.sample(repeats, len(repeats))) == table(repeats)
 
 
 @pytest.mark.parametrize(

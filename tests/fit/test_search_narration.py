@@ -33,7 +33,7 @@ def test_each_step_and_score(lines):
 
 def test_a_line_a_second(lines, monkeypatch):
     now = iter(np.arange(0, 10, 0.4))
-    monkeypatch.setattr("symrelu.fit.search_narration.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("symrelu.fit.narration.time.monotonic", lambda: next(now))
     narrator = SearchNarrator(1, 2)
     step = narrator.callback(SETTING, 0)
     for _ in range(4):  # 0.4 to 3.2 seconds

@@ -5,6 +5,7 @@ import math
 import signal
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 
 import joblib
@@ -304,7 +305,7 @@ def test_lines_of_parallel_fits(caplog):
 
 
 def test_silent_by_default(caplog):
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, "symrelu"):  # numba logs what it compiles
         select_rank(M, [2, 3], **QUICK)
     assert not caplog.records
 
@@ -328,6 +329,44 @@ def test_rules(monkeypatch, scoring, best, simplest):
     assert (found.best["rank"], found.chosen["rank"]) == (best, simplest)
     scores |= {row["rank"]: list(row["scores"]) for row in found.table}
     assert select_rank(M, scores, scoring=scoring, rule="best", **QUICK).chosen["rank"] == best
+
+
+@pytest.mark.parametrize("rule", ["best", "one_standard_error"])
+@pytest.mark.parametrize(
+    ("scoring", "scores", "warned"),
+    [
+        ("error", {2: 1.25, 3: 1.5}, True),
+        ("error", {2: 1.25, 3: 1.0}, True),
+        ("error", {2: 1.25, 3: 0.9}, False),
+        ("auc", {2: 0.5, 3: 0.25}, True),
+        ("auc", {2: 0.25, 3: 0.75}, False),
+        ("neighbors", {2: 0.25, 3: 0.5}, True),
+        ("neighbors", {2: 0.75, 3: 0.25}, False),
+    ],
+)
+def test_no_setting_beats_the_baseline(monkeypatch, scoring, scores, warned, rule):
+    monkeypatch.setattr(selection, "_fit_and_score", lambda *arguments: (scores[arguments[1]["rank"]], True))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = select_rank(M, list(scores), scoring=scoring, rule=rule, **QUICK)
+    assert len(caught) == warned
+    if warned:
+        best = (min if scoring == "error" else max)(scores.values())
+        assert caught[0].category is UserWarning
+        assert caught[0].filename == __file__
+        assert str(caught[0].message).startswith(
+            f"No setting predicts held-out pairs better than zero everywhere: the best mean {scoring} is "
+            f"{best:.4g}, that of zero is {found.baseline:g}. Do not rely on the choice; try"
+        )
+
+
+def test_the_scores_survive_warnings_as_errors(monkeypatch, caplog):
+    monkeypatch.setattr(selection, "_fit_and_score", lambda *_: (1.25, True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert select_rank(M, [2, 3], **QUICK).table[0]["mean"] == 1.25
+    (record,) = caplog.records
+    assert record.getMessage().startswith("No setting predicts held-out pairs better than zero")
 
 
 @pytest.mark.parametrize(("tol", "rank"), [(1e-4, 2), (1e-6, 3)])

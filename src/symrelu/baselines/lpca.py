@@ -165,8 +165,11 @@ class _Minimisation:
         self.evaluations += 1
         self._latest = x.copy(), passed
         if self.accepted is None:
-            if not math.isfinite(passed.loss):
-                raise FloatingPointError("The loss is not finite at the starting factors. Scale init down.")
+            if not (math.isfinite(passed.loss) and np.isfinite(passed.gradient).all()):
+                raise ValueError(
+                    "init must have a finite loss and gradient, got entries of magnitude up to "
+                    f"{np.abs(x).max():.3g}. Scale init down."
+                )
             self._record()
         return passed.loss, passed.gradient.ravel()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, console, errors, m
 from symrelu.files import check_output, read_matrix, write_atomically
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
-from symrelu.fit.settings import Model
+from symrelu.fit.settings import TABLE
 
 # Limits are left to select_rank unless they are given: its defaults are not those of a fit.
 _OPTIONS = [
@@ -51,15 +52,16 @@ def rank(
     """Choose the rank of the matrix in FILE by held-out pairs. Ctrl-C shows the scores so far."""
     _check_paths(file, mask, output, plot)
     limits = {"max_iter": max_iter, "ftol": ftol}
-    settings = chosen_settings(options) | {name: value for name, value in limits.items() if value is not None}
+    given = options | {name: value for name, value in limits.items() if value is not None}
+    settings = chosen_settings(given)
     unknown = None if mask is None else as_mask(read_matrix(mask))
     try:
         selection = select_rank(
             read_matrix(file),
-            None if ranks is None else _numbers("--ranks", ranks),
-            n_negative=_numbers("--n-negative", n_negative),
-            alpha=_numbers("--alpha", alpha),
-            zero_weight=_numbers("--zero-weight", zero_weight),
+            None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
+            n_negative=_integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
+            alpha=_numbers("--alpha", alpha, "0,0.05"),
+            zero_weight=_numbers("--zero-weight", zero_weight, "0.1,1"),
             scoring=scoring,
             rule=rule,
             n_repeats=repeats,
@@ -75,7 +77,7 @@ def rank(
         _write_scores(selection, output)
     if plot is not None:
         _draw_scores(selection, plot)
-    _print_selection(selection, file)
+    _print_selection(selection, _next_command(selection, file, mask, given))
     if not selection.complete:
         raise typer.Exit(INTERRUPTED_CODE)
 
@@ -92,20 +94,37 @@ def _check_paths(file: Path, mask: Path | None, output: Path | None, plot: Path 
         raise ValueError("The matrix, the mask, the output and the plot must be different files.")
 
 
-def _numbers(flag: str, text: str) -> list[Any]:
-    """Parse numbers, or "auto", separated by commas; a-b is a range of integers."""
+def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -> list[Any]:
+    """Parse integers, ranges a-b of integers and the given words, separated by commas."""
     values: list[Any] = []
-    for part in (part.strip() for part in text.split(",")):
+    for part in _parts(text):
         if ends := re.fullmatch(r"(\d+)-(\d+)", part):
-            values += range(int(ends[1]), int(ends[2]) + 1)
-        elif re.fullmatch(r"[+-]?\d+|auto", part):
-            values.append(part if part == "auto" else int(part))
+            first, last = int(ends[1]), int(ends[2])
+            if first > last:
+                raise ValueError(
+                    f"{flag} must have ranges from a smaller to a larger number, got {part!r}. "
+                    f"Pass {last}-{first}."
+                )
+            values += range(first, last + 1)
+        elif part in words:
+            values.append(part)
+        elif re.fullmatch(r"[+-]?\d+", part):
+            values.append(int(part))
         else:
-            try:
-                values.append(float(part))
-            except ValueError:
-                raise ValueError(f"{flag} must be numbers such as 2,4,8 or 6-14, got {text!r}.") from None
+            raise ValueError(f"{flag} must be integers such as {example}, got {text!r}.")
     return values
+
+
+def _numbers(flag: str, text: str, example: str) -> list[float]:
+    """Parse numbers separated by commas."""
+    try:
+        return [float(part) for part in _parts(text)]
+    except ValueError:
+        raise ValueError(f"{flag} must be numbers such as {example}, got {text!r}.") from None
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
 
 
 def _write_scores(selection: RankSelection, path: Path) -> None:
@@ -126,7 +145,7 @@ def _draw_scores(selection: RankSelection, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _print_selection(selection: RankSelection, file: Path) -> None:
+def _print_selection(selection: RankSelection, following: list[str]) -> None:
     shown = [name for name in GRID if name == "rank" or len({row[name] for row in selection.table}) > 1]
     table = Table()
     for name in (*shown, selection.scoring, "standard error", "parameters per pair", ""):
@@ -138,14 +157,29 @@ def _print_selection(selection: RankSelection, file: Path) -> None:
     console.print(table)
     if not selection.complete:
         console.print(f"Interrupted after {selection.n_fits} fits: the choice may change with more.")
-    flags = [
-        f"{flag_of(name)} {selection.chosen[name]}"
-        for name in (*GRID, "diagonal")
-        if selection.chosen[name] != getattr(Model, name, None)
-    ]
-    console.print(
-        message_text("Next:", f"symrelu fit {file} {' '.join(flags)} --output fit.npz"), soft_wrap=True
-    )
+    console.print(message_text("Next:", shlex.join(following)), soft_wrap=True)
+
+
+def _next_command(selection: RankSelection, file: Path, mask: Path | None, given: dict[str, Any]) -> list[str]:
+    """Return the arguments of the command that fits the chosen setting, with all that was given for it."""
+    settings = given | {name: selection.chosen[name] for name in (*GRID, "diagonal")}
+    command = ["symrelu", "fit", str(file)]
+    for option in fit_options():
+        value = settings.get(option.name, option.default)
+        if value != option.default:
+            command += _arguments(option.name, value)
+    if mask is not None:
+        command += ["--mask", str(mask)]
+    return [*command, "--output", "fit.npz"]
+
+
+def _arguments(name: str, value: Any) -> list[str]:
+    """Return a setting as it is given on the command line."""
+    declared = TABLE[name].flags if name in TABLE else ()  # options of solvers are not in the table
+    flag = declared[0] if declared else flag_of(name)
+    if isinstance(value, bool):
+        return [flag if value else flag.replace("--", "--no-", 1)]
+    return [flag, str(value)]
 
 
 def _is(row: dict[str, Any], setting: dict[str, Any]) -> bool:

@@ -14,6 +14,21 @@ logger = logging.getLogger("symrelu")
 _SECONDS_BETWEEN_LINES = 1.0
 
 
+class LineTimer:
+    """Limit progress messages to one line per second, the first of them after a second."""
+
+    def __init__(self) -> None:
+        self._last_line = time.monotonic()
+
+    def due(self) -> bool:
+        """Return whether a line is due; if so, the next one is due a second later."""
+        now = time.monotonic()
+        if now - self._last_line < _SECONDS_BETWEEN_LINES:
+            return False
+        self._last_line = now
+        return True
+
+
 class Narrator(Observer):
     """Log the progress of a fit.
 
@@ -25,13 +40,12 @@ class Narrator(Observer):
 
     def __init__(self, verbose: int) -> None:
         self.verbose = verbose
-        self.last_line = time.monotonic()
+        self.timer = LineTimer()
 
     def step(self, fit: Fit) -> bool:
         """Log a step, if a line is due."""
-        now, record = time.monotonic(), fit.record
-        if self.verbose >= 2 or (self.verbose and now - self.last_line >= _SECONDS_BETWEEN_LINES):
-            self.last_line = now
+        if self.verbose >= 2 or (self.verbose and self.timer.due()):
+            record = fit.record
             logger.info(
                 "step %d: relative error %.4g, objective %.6g, %d evaluations, %.1f s",
                 record.iteration,

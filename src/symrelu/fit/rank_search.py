@@ -76,7 +76,8 @@ class Scores:
         return sorted(rows, key=complexity)
 
     def _row(self, setting: dict[str, Any], fits: dict[int, tuple[float, bool]]) -> dict[str, Any]:
-        found = [score for score, _ in fits.values()]
+        # By repeat: fits arrive in any order, and the last digits of a mean depend on the order of its terms.
+        found = [fits[repeat][0] for repeat in sorted(fits)]
         spread = float(np.std(found, ddof=1)) if len(found) > 1 else math.nan
         return setting | {
             "mean": float(np.mean(found)),

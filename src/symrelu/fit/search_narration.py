@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 from symrelu.fit.loop import Callback, FitProgress
-from symrelu.fit.narration import logger
-
-_SECONDS_BETWEEN_LINES = 1.0
+from symrelu.fit.narration import LineTimer, logger
 
 
 class SearchNarrator:
@@ -30,7 +27,7 @@ class SearchNarrator:
         self.verbose = verbose
         self.n_repeats = n_repeats
         self.summary = summary
-        self.last_line = time.monotonic()
+        self.timer = LineTimer()
 
     def __reduce__(self) -> Any:
         # Worker processes stay silent: their loggers are not those that the user has configured.
@@ -52,9 +49,7 @@ class SearchNarrator:
         self._log(setting, repeat, f"{scoring} {score:.4g}")
 
     def _log(self, setting: dict[str, Any], repeat: int, what: str) -> None:
-        now = time.monotonic()
-        if self.verbose >= 2 or (self.verbose and now - self.last_line >= _SECONDS_BETWEEN_LINES):
-            self.last_line = now
+        if self.verbose >= 2 or (self.verbose and self.timer.due()):
             negative = f", {setting['n_negative']} negative" if setting["n_negative"] else ""
             logger.info(
                 "rank %d%s, repeat %d of %d: %s; %s",

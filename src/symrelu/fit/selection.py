@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from symrelu.fit.rank_selection import RankSelection
 from symrelu.fit.search_narration import SearchNarrator
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, documented, pick
 from symrelu.fitted.history import Status
+from symrelu.kernels.one_time_warnings import warn_or_log
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import Problem
 from symrelu.validation import check_choice, check_integer, check_number, check_verbose, random_generator
@@ -115,6 +117,8 @@ def select_rank(
         Seed of the held-out pairs and of the starts. The same seed gives the same table.
     n_jobs : int, optional
         Number of fits that joblib runs in parallel; -1 uses all processors. The table does not depend on it.
+        Processes take a few seconds to start: Ctrl-C during that time raises KeyboardInterrupt, since there is
+        no score yet.
     verbose : int, default=0
         1 logs the progress and the best score so far to the logger ``symrelu``, at most once per second; 2 at
         each step. If logging is not configured, the lines go to stderr. The steps of fits in other processes
@@ -155,9 +159,10 @@ def select_rank(
                    {\frac{N_+}{|H_+|} \sum_{H_+} M_{ij}^2}}
 
     With ``support="at_least"``, pairs with X > M > 0 have no error. Numerator and denominator are unbiased
-    estimates of the sums over all pairs. Predicting zero has an error of 1. Fits stop at a relative error of
-    ``tol``, so smaller differences carry no information: settings within ``tol`` of the best error also count
-    as equally good. After Ctrl-C, settings with a single score are chosen only if no setting has more.
+    estimates of the sums over all pairs. Predicting zero has an error of 1 (1/2 for "auc" and "neighbors"); a
+    UserWarning is issued if no setting does better. Fits stop at a relative error of ``tol``, so smaller
+    differences carry no information: settings within ``tol`` of the best error also count as equally good.
+    After Ctrl-C, settings with a single score are chosen only if no setting has more.
 
     If ``zero_weight`` is below 1, the fits do not minimise the error, which then says little about them; use
     "auc".
@@ -220,7 +225,23 @@ def select_rank(
         chosen = best if rule == "best" else simplest
         selection = RankSelection(table, best, chosen, scoring, rule, complete)
         narrator.end(repr(selection))
+    _warn_if_nothing_is_learnt(table[scores.choices(table)[0]]["mean"], scoring)
     return selection
+
+
+def _warn_if_nothing_is_learnt(score: float, scoring: str) -> None:
+    """Warn if the best mean score is not better than that of predicting zero."""
+    baseline = BASELINES[scoring]
+    if score < baseline if scoring == "error" else score > baseline:
+        return
+    warn_or_log(  # under python -W error, a warning would lose the scores
+        f"No setting predicts held-out pairs better than zero everywhere: the best mean {scoring} is "
+        f"{score:.4g}, that of zero is {baseline:g}. Do not rely on the choice; try other ranks, negative "
+        "columns or a larger alpha.",
+        UserWarning,
+        level=logging.WARNING,
+        stacklevel=3,  # the caller of select_rank
+    )
 
 
 def _check_n_jobs(n_jobs: Any) -> None:

@@ -196,9 +196,8 @@ def dense_excess(tile, data, i, j, side):  # type: ignore[no-untyped-def]
     zero = tile.dtype.type(0)
     fit = error = positive = negative = free = active = inner = 0.0
     reached = 0.0
-    if (
-        data.at_least
-    ):  # a loop for itself: the one below then takes as long, and adds in the same order, without it
+    # A loop of its own leaves the speed of the one below, and the order of its sums, as they are without it.
+    if data.at_least:
         for row in range(tile.shape[0]):
             for col in range(tile.shape[1]):
                 reached += lowered(tile, row, col, data.coded[first_row + row, first_col + col])
