@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
@@ -176,6 +176,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLU:
         """Fit the factor.
@@ -198,11 +199,11 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         del y
         problem = self._problem(X, mask, self.diagonal)
         settings = self._settings_for(problem)
-        # stacklevel=3: the caller of fit, past its decorator.
+        # stacklevel=4: the caller of fit, past its decorators.
         if self.alpha is not None:
-            warn_of_alpha(self, problem, stacklevel=3)
+            warn_of_alpha(self, problem, stacklevel=4)
         self._decompose(X, problem, self._rank(problem, settings), **settings)
-        warn_of_new_defaults(self, self.solution_, stacklevel=3)
+        warn_of_new_defaults(self, self.solution_, stacklevel=4)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:

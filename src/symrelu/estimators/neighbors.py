@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import FitTasks, with_callbacks
 from symrelu.estimators.searches import warn_incomplete_search
 from symrelu.fit.neighbor_search import Found, Goal, search_neighbors
@@ -126,6 +126,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         tags.transformer_tags.preserves_dtype = []
         return tags
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
         """Find the vectors.
@@ -167,7 +168,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         for name, value in _fitted_attributes(found, graph).items():
             setattr(self, name, value)
         tasks.end()
-        warn_incomplete_search(self, found, goal, stacklevel=3)  # the caller of fit, past its decorator
+        warn_incomplete_search(self, found, goal, stacklevel=4)  # the caller of fit, past its decorators
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
