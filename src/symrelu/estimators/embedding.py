@@ -228,7 +228,8 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         If ``diagonal_`` is "ignore", a row of X with the same observed nonzeros as a row of ``fit`` counts as
         that item (of several equal rows, the first): its similarity to itself is unobserved, as it was in
-        ``fit``. If the same entries are masked as in ``fit``, it gets its row of ``embedding_``.
+        ``fit``, and may also be zero or masked here. If the other entries are masked as in ``fit``, it gets its
+        row of ``embedding_``.
 
         Parameters
         ----------
