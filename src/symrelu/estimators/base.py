@@ -21,6 +21,7 @@ from symrelu.fitted.history import Status
 from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
+from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem
 from symrelu.validation import (
     check_choice,
@@ -168,6 +169,28 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             self._check_array(X, finite=True)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return X
+
+    def _read_new_rows(self, X: Any, *, finite: bool = False) -> Any:
+        """Return the input of ``transform`` as a matrix, with its columns in the order of the fitted items."""
+        # If the fitted names are strings from a DataFrame, scikit-learn compares them itself.
+        if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+            X = self._in_order(X).to_numpy()
+        matrix = from_torch(X).matrix if is_tensor(X) else X
+        return self._check_matrix(matrix, X, reset=False, finite=finite)
+
+    def _in_order(self, frame: Any, name: str = "X") -> Any:
+        """Return a DataFrame with its columns in the order of the fitted items; raise if the names differ."""
+        names, columns = list(self.node_names_), list(frame.columns)
+        if columns == names:
+            return frame
+        strangers = set(names) ^ set(columns)
+        if strangers or len(columns) != len(names):
+            example = next(iter(strangers), "one of them twice")
+            raise ValueError(
+                f"{name} must have a column for each of the {len(names)} fitted items, got {len(columns)} "
+                f"columns; the names differ, for example in {example!r}."
+            )
+        return frame.loc[:, names]
 
     def _check_array(self, X: Any, finite: bool) -> Any:
         try:
