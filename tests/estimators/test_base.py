@@ -9,11 +9,14 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from symrelu import LinkPredictor, Status, SymReLU, SymReLUClustering, decompose
+from symrelu import LinkPredictor, NeighborEmbedding, Status, SymReLU, SymReLUClustering, decompose
 from symrelu.datasets import load_digits_graph, make_relu_gram
+
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
 
 @pytest.fixture
@@ -243,3 +246,77 @@ def test_a_warm_start_needs_something_to_begin_with(M):
         model.fit(M)
     with pytest.raises(ValueError, match="warm_start=True cannot continue from a factor that became zero"):
         model.set_params(shrinkage=0).fit(M)
+
+
+# A fit that fails
+
+CYCLE = np.roll(np.eye(20), 1, axis=0) + np.roll(np.eye(20), -1, axis=0)
+OTHER = np.random.default_rng(3).permutation(20)
+REFITS = {
+    "SymReLU": lambda: SymReLU(4, random_state=0, shrinkage=0.1),
+    "clustering": lambda: SymReLUClustering(2, random_state=0),
+    "links": lambda: LinkPredictor(3, random_state=0),
+    "neighbors": lambda: NeighborEmbedding(max_iter=50, random_state=0),
+}
+SEARCHES = ("symrelu.estimators.base.decompose", "symrelu.estimators.neighbors.search_neighbors")
+
+
+def named(A, prefix):
+    names = [f"{prefix}{k}" for k in range(len(A))]
+    return pd.DataFrame(A, index=names, columns=names)
+
+
+def stop(*arguments, **settings):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", REFITS)
+def test_a_fit_that_fails_changes_nothing(name, monkeypatch):
+    model = REFITS[name]().fit(named(CYCLE, "a"))
+    before = dict(vars(model))
+    for search in SEARCHES:
+        monkeypatch.setattr(search, stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(named(CYCLE[np.ix_(OTHER, OTHER)], "b"))
+    assert {name for name, value in vars(model).items() if value is not before.get(name)} == set()
+    assert set(vars(model)) == set(before)
+    fresh = REFITS[name]()
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(CYCLE)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(fresh)
+
+
+@pytest.mark.parametrize("name", ["SymReLU", "neighbors"])
+def test_rows_after_a_refused_fit_are_those_of_the_earlier_one(name):
+    model = REFITS[name]().fit(CYCLE)
+    other = CYCLE[np.ix_(OTHER, OTHER)]
+    expected = model.transform(other)
+    model.set_params(n_components=1000)
+    with pytest.raises(ValueError, match="n_components must be"):
+        model.fit(other)
+    assert_array_equal(model.transform(other), expected)
+    assert_array_equal(model.transform(CYCLE), rows_of(model))
+
+
+def test_samples_after_an_interrupted_fit_are_connected_to_the_earlier_graph(monkeypatch):
+    samples = np.random.default_rng(0).standard_normal((2, 30, 3))
+    model = SymReLU(3, affinity="self_tuning", shrinkage=0.1, random_state=0).fit(samples[0])
+    expected = model.transform(samples[1])
+    monkeypatch.setattr(SEARCHES[0], stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(samples[1])
+    assert_array_equal(model.transform(samples[1]), expected)
+
+
+def test_clusters_that_fail_leave_the_earlier_fit(monkeypatch):
+    model = SymReLUClustering(2, random_state=0).fit(CYCLE)
+    before = dict(vars(model))
+    monkeypatch.setattr("symrelu.estimators.clustering.average_linkage_of_factor", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(CYCLE[:12, :12])
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+def rows_of(model):
+    return model.embedding_ if isinstance(model, SymReLU) else model.item_vectors_

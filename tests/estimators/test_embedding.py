@@ -504,8 +504,6 @@ def test_a_fitted_row_with_other_unobserved_entries_is_solved_for():
     zeros = mask & (M == 0)  # the nonzeros stay, so the row is recognised
     expected = model.solution_.transform(M, zeros | np.eye(40, dtype=bool))
     assert_allclose(model.transform(M, zeros), expected, rtol=0, atol=1e-12)
-    own = np.eye(40, dtype=bool)
-    assert_allclose(model.transform(M, own), model.embedding_, atol=1e-6)
 
 
 def test_rows_are_recognised_in_float32_and_with_rounding_errors():
@@ -529,6 +527,24 @@ def test_the_diagonal_of_fitted_rows_may_be_anything_that_was_fitted(value):
     else:
         with pytest.raises(ValueError, match="X must "):
             model.transform(M + np.diag(np.full(40, value)))
+
+
+@pytest.mark.parametrize("with_mask", [False, True])
+@pytest.mark.parametrize("value", [0.0, 1.0, np.nan])
+def test_the_own_entry_of_a_fitted_row_may_be_left_out(value, with_mask):
+    M, mask = weighted_graph(), given_mask() if with_mask else None
+    model = SymReLU(**PENALISED, diagonal="ignore").fit(M + np.diag(np.full(40, value)), mask=mask)
+    own = np.eye(40, dtype=bool) if mask is None else mask | np.eye(40, dtype=bool)
+    assert_array_equal(model.transform(M + np.diag(np.full(40, value)), mask=own), model.embedding_)
+    assert_array_equal(model.transform(M, mask=mask), model.embedding_)
+    assert_array_equal(model.transform(sparse.csr_array(M), mask=sparse.csr_array(own)), model.embedding_)
+
+
+def test_an_isolated_item_gets_its_own_row():
+    M = weighted_graph()
+    M[7] = M[:, 7] = 0
+    model = SymReLU(4, diagonal="ignore", shrinkage=0.0, gtol=1e-2, tol=1e-2, random_state=0).fit(M)
+    assert_array_equal(model.transform(np.zeros((1, 40))), model.embedding_[[7]])
 
 
 def test_new_and_changed_rows_are_not_recognised():

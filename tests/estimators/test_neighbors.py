@@ -15,7 +15,7 @@ from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symrelu import NeighborEmbedding
+from symrelu import NeighborEmbedding, SymReLU
 from symrelu.fit import neighbor_search
 from symrelu.fitted import NeighborVectors
 from symrelu.graphs import from_edges
@@ -205,6 +205,86 @@ def test_transform_of_new_nodes(tree):
     assert_array_equal(tree.transform(sparse.csr_array(rows)), new)
 
 
+NAMES = {
+    "integers": range(100, 131),
+    "strings": [f"n{k}" for k in range(31)],
+    "pairs": [(k, "b") for k in range(31)],
+    "a mixture": [*range(30), "last"],
+}
+
+
+def named(A, names):
+    names = pd.Index(list(names), tupleize_cols=False)
+    return pd.DataFrame(A, index=names, columns=names)
+
+
+@pytest.mark.parametrize("kind", [NeighborEmbedding, SymReLU])
+@pytest.mark.parametrize("case", NAMES)
+def test_columns_of_new_rows_are_aligned_by_name(case, kind):
+    frame = named(TREE.toarray(), NAMES[case])
+    limits = QUICK if kind is NeighborEmbedding else {"n_components": 3, "shrinkage": 0.1, "random_state": 0}
+    model = kind(**limits).fit(frame)
+    order = np.random.default_rng(0).permutation(31)
+    rows = pd.concat([frame, frame.iloc[:3] + frame.iloc[10:13].to_numpy()])
+    expected = model.transform(rows)
+    if case == "strings":  # compared by scikit-learn
+        with pytest.raises(ValueError, match="same order"):
+            model.transform(rows.iloc[:, order])
+    else:
+        assert_array_equal(model.transform(rows.iloc[:, order]), expected)
+        with pytest.raises(
+            ValueError, match=r"must have a column for each of the 31 fitted items.*names differ"
+        ):
+            model.transform(rows.set_axis([f"x{k}" for k in range(31)], axis=1))
+    if kind is NeighborEmbedding:
+        assert_array_equal(expected[:31], model.item_vectors_[first_equal(frame.to_numpy())])
+
+
+def test_new_rows_in_every_form(tree):
+    rows = np.vstack([TREE.toarray()[:4], np.eye(31)[13:15]])
+    expected = tree.transform(rows)
+    for form in (torch.tensor(rows), torch.tensor(rows).to_sparse(), sparse.coo_array(rows), rows > 0):
+        assert_array_equal(tree.transform(form), expected)
+
+
+def weighted(A, seed, loops=False):
+    weights = np.triu(np.random.default_rng(seed).uniform(0.1, 1, A.shape), 0 if loops else 1)
+    return np.where(A + loops * np.eye(len(A)) > 0, weights + weights.T, 0)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_nodes_are_recognised_by_their_edges(tmp_path, loops):
+    A = TREE.toarray()
+    W = weighted(A, 0, loops)
+    model = NeighborEmbedding(**QUICK).fit(W)
+    assert_array_equal(model.transform(W), model.item_vectors_[first_equal(W)])
+    for same_edges in (A, A + np.eye(31), weighted(A, 1), weighted(A, 1, True)):
+        assert_array_equal(model.transform(same_edges), model.item_vectors_[first_equal(same_edges > 0)])
+    model.save(tmp_path / "tree.npz")
+    loaded = NeighborEmbedding.load(tmp_path / "tree.npz")
+    for same_edges in (W, A, A + np.eye(31)):
+        assert_array_equal(loaded.transform(same_edges), model.item_vectors_[first_equal(same_edges > 0)])
+
+
+def test_weights_tell_nodes_with_equal_edges_apart(tmp_path):
+    A = np.zeros((8, 8))
+    A[:2, 2:] = A[2:, :2] = 1  # two centres, six nodes with equal edges
+    W = weighted(A, 0)
+    model = NeighborEmbedding(**QUICK).fit(W)
+    assert_array_equal(model.transform(W), model.item_vectors_)
+    assert_array_equal(model.transform(A), model.item_vectors_[[0, 0, 2, 2, 2, 2, 2, 2]])
+    model.save(tmp_path / "graph.npz")
+    loaded = NeighborEmbedding.load(tmp_path / "graph.npz")
+    assert_array_equal(loaded.transform(W), model.transform(A))  # the file has no weights
+
+
+def test_a_row_with_the_edges_of_a_node_can_be_placed_as_a_new_one(tree):
+    rows = TREE[:1]
+    placed = tree.vectors_.place(rows)
+    assert_array_equal(placed @ tree.query_vectors_.T > tree.threshold_, rows.toarray() > 0)
+    assert np.abs(placed - tree.transform(rows)).max() > 0
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [(np.ones((2, 5)), "5 features"), (-np.ones((1, 31)), "X must be nonnegative")],
@@ -241,6 +321,8 @@ def test_saved_and_loaded(tmp_path, dtype):
     same(loaded, model)
     assert loaded.dtype == dtype
     assert loaded.n_features_in_ == 31
+    assert loaded.n_components == model.n_components_
+    assert not any(hasattr(loaded, name) for name in ("attempts_", "n_iter_", "stop_reason_", "node_names_"))
     assert_array_equal(loaded.neighbors(4), model.neighbors(4))
     rows = np.vstack([TREE.toarray()[:3], np.eye(31)[13:14]])
     assert_array_equal(loaded.transform(rows), model.transform(rows))

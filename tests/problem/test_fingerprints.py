@@ -80,7 +80,9 @@ def test_rows_are_recognised_in_every_form(seed, n, fitted, asked):
     M = (rng.random((n, n)) < 0.3) * rng.integers(1, 5, (n, n)) / 4
     rows = M[rng.integers(0, n, 7)]
     new = np.vstack([rows, rows + 0.1, 0 * rows[:1]])
-    first = [next((k for k in range(n) if (M[k] == row).all()), -1) for row in new]
+    without_own = M - np.diag(np.diag(M))
+    fitted_rows = [*enumerate(M), *enumerate(without_own)]
+    first = [next((k for k, one in fitted_rows if (one == row).all()), -1) for row in new]
     if "float32" in asked:
         first = [k if (row.astype(np.float32) == row).all() else -1 for k, row in zip(first, new, strict=True)]
     places, same_mask = RowIndex.of(FORMS[fitted](M), None).find(FORMS[asked](new), None)
@@ -109,3 +111,45 @@ def test_a_row_takes_sixteen_bytes():
     index = RowIndex.of(sparse.random_array((3000, 3000), density=0.01, rng=0), None)
     assert index.rows.nbytes == 16 * 3000
     assert len(set(index.rows.tolist())) == 3000
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(2, 12),
+    fitted=st.sampled_from(sorted(FORMS)),
+    asked=st.sampled_from(sorted(FORMS)),
+    own=st.sampled_from([0.0, 0.5, np.nan, -1.0]),
+    hidden=st.sampled_from(["neither", "fitted", "asked", "both"]),
+)
+def test_the_own_entry_of_a_row_does_not_matter(seed, n, fitted, asked, own, hidden):
+    rng = np.random.default_rng(seed)
+    M = np.tril(rng.integers(1, 2**20, (n, n)) / 2**20, -1)  # no two rows are equal, with or without a diagonal
+    M += M.T
+    mask = np.triu(rng.random((n, n)) < 0.3, 1)
+    mask |= mask.T
+    observed = np.where(mask, 0, M)
+    with_own = mask | np.eye(n, dtype=bool)
+    index = RowIndex.of(
+        FORMS[fitted](observed + np.diag(np.full(n, own))), with_own if hidden in ("fitted", "both") else mask
+    )
+    places, same = index.find(FORMS[asked](observed), with_own if hidden in ("asked", "both") else mask)
+    if (observed.sum(axis=1) > 0).all():
+        assert_array_equal(places, np.arange(n))
+        assert same.all()
+
+
+def test_a_row_with_its_own_entry_is_found_before_one_without():
+    M = np.array([[0.0, 1, 1], [1, 1, 1], [1, 1, 0]])
+    assert RowIndex.of(M, None).find(M, None)[0].tolist() == [0, 1, 2]
+    twins = np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 0]])
+    assert RowIndex.of(twins, None).find(twins, None)[0].tolist() == [0, 1, 1]
+
+
+def test_a_mask_of_the_own_entries_alone():
+    M = np.array([[0.0, 1, 0], [1, 0, 2], [0, 2, 0]])
+    own = np.eye(3, dtype=bool)
+    for form in (np.asarray, sparse.csr_array):
+        assert RowIndex.of(M, None).find(M, form(own))[1].all()
+        assert RowIndex.of(M, form(own)).find(M, None)[1].all()
+        other = np.roll(own, 1, axis=1)
+        assert not RowIndex.of(M, None).find(M, form(other))[1].any()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +21,7 @@ from symrelu.fitted.history import Status
 from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
+from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem
 from symrelu.validation import (
     check_choice,
@@ -34,7 +37,30 @@ from symrelu.validation import (
 )
 
 _STOPPED_BY_USER = (Status.INTERRUPTED, Status.CALLBACK)  # no further fit is started after these
+_RESULTS = ("solution_", "vectors_")  # set by a fit when nothing can fail any more
 _STREAM = 3  # random stream: the seeds of further fits must be independent of the start of the first
+
+
+def whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate ``fit`` so that an estimator whose fit fails is as it was before, with all of its earlier fit.
+
+    What is read from the input, such as names, is set before the fit ends, because callbacks need it. Without
+    this, it would stay there with the vectors of the earlier fit. A fit that has its result has not failed,
+    even if a warning about it is raised.
+    """
+
+    @functools.wraps(fit)
+    def fit_or_restore(estimator: Any, *arguments: Any, **options: Any) -> Any:
+        before = dict(vars(estimator))
+        try:
+            return fit(estimator, *arguments, **options)
+        except BaseException:
+            if all(vars(estimator).get(name) is before.get(name) for name in _RESULTS):
+                vars(estimator).clear()
+                vars(estimator).update(before)
+            raise
+
+    return fit_or_restore
 
 
 class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
@@ -89,7 +115,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         advice = problem.advice_on_distances("X")
         problem.skip_advice_on_distances()
         if advice is not None:
-            warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=4)
+            warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=5)
         self._keep_rows(matrix, problem)
         return problem
 
@@ -143,6 +169,28 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             self._check_array(X, finite=True)
         validate_data(self, named, reset=reset, skip_check_array=True)
         return X
+
+    def _read_new_rows(self, X: Any, *, finite: bool = False) -> Any:
+        """Return the input of ``transform`` as a matrix, with its columns in the order of the fitted items."""
+        # If the fitted names are strings from a DataFrame, scikit-learn compares them itself.
+        if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
+            X = self._in_order(X).to_numpy()
+        matrix = from_torch(X).matrix if is_tensor(X) else X
+        return self._check_matrix(matrix, X, reset=False, finite=finite)
+
+    def _in_order(self, frame: Any, name: str = "X") -> Any:
+        """Return a DataFrame with its columns in the order of the fitted items; raise if the names differ."""
+        names, columns = list(self.node_names_), list(frame.columns)
+        if columns == names:
+            return frame
+        strangers = set(names) ^ set(columns)
+        if strangers or len(columns) != len(names):
+            example = next(iter(strangers), "one of them twice")
+            raise ValueError(
+                f"{name} must have a column for each of the {len(names)} fitted items, got {len(columns)} "
+                f"columns; the names differ, for example in {example!r}."
+            )
+        return frame.loc[:, names]
 
     def _check_array(self, X: Any, finite: bool) -> Any:
         try:
@@ -227,19 +275,19 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             settings["init"], n_init = self._warm_start_factor(problem.n, rank), 1
             if settings["n_negative"] == "auto":  # the factor has its signs already
                 settings["n_negative"] = self.solution_.n_negative
-        of_model = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal")}
+        of_model = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal", "support")}
         tasks = StepTasks(self, X, n_init * settings["max_iter"], of_model)
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
             solution = decompose(problem, rank, callback=callback, **settings)
         else:
             solution = self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
+        self._set_further_attributes(solution)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
-        self._set_further_attributes(solution)
         tasks.end()
         if not solution.converged and solution.status not in self._expected_stops:
-            warn_not_converged(self, solution, stacklevel=4)  # the caller of fit, past its decorator
+            warn_not_converged(self, solution, stacklevel=5)  # the caller of fit, past its decorators
 
     def _set_further_attributes(self, solution: Solution) -> None:
         """Set the attributes that only one estimator has, before callbacks see it as fitted."""

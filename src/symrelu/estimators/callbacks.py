@@ -74,7 +74,7 @@ class StepTasks(FitTasks):
     max_iter : int
         Maximum number of steps.
     settings : dict
-        ``alpha``, ``zero_weight`` and ``diagonal`` of the fit.
+        ``alpha``, ``zero_weight``, ``diagonal`` and ``support`` of the fit.
     """
 
     def __init__(self, estimator: Any, X: Any, max_iter: int, settings: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ class StepTasks(FitTasks):
                 progress.signature,
                 settings["alpha"],
                 settings["zero_weight"],
-                self.estimator.support,
+                settings["support"],
             ),
             status=Status.CALLBACK,
             n_iter=record.iteration,

@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import ClusterMixin
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.history import Status
@@ -153,6 +153,7 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLUClustering:
         """Fit the factor and cluster the items.

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
@@ -19,7 +19,6 @@ from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.graphs.tables import flags_of
-from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.problem import Problem, RowIndex
 from symrelu.validation import check_choice, check_integer, check_rows, read_rows
 
@@ -176,6 +175,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.transformer_tags.preserves_dtype = ["float64", "float32"] if precomputed else ["float64"]
         return tags
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> SymReLU:
         """Fit the factor.
@@ -198,11 +198,11 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         del y
         problem = self._problem(X, mask, self.diagonal)
         settings = self._settings_for(problem)
-        # stacklevel=3: the caller of fit, past its decorator.
+        # stacklevel=4: the caller of fit, past its decorators.
         if self.alpha is not None:
-            warn_of_alpha(self, problem, stacklevel=3)
+            warn_of_alpha(self, problem, stacklevel=4)
         self._decompose(X, problem, self._rank(problem, settings), **settings)
-        warn_of_new_defaults(self, self.solution_, stacklevel=3)
+        warn_of_new_defaults(self, self.solution_, stacklevel=4)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, mask: Any | None = None) -> np.ndarray:
@@ -227,7 +227,8 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         If ``diagonal_`` is "ignore", a row of X with the same observed nonzeros as a row of ``fit`` counts as
         that item (of several equal rows, the first): its similarity to itself is unobserved, as it was in
-        ``fit``. If the same entries are masked as in ``fit``, it gets its row of ``embedding_``.
+        ``fit``, and may also be zero or masked here. If the other entries are masked as in ``fit``, it gets its
+        row of ``embedding_``.
 
         Parameters
         ----------
@@ -339,11 +340,7 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         precomputed = not hasattr(self, "_graph")
         if precomputed and hasattr(mask, "columns"):
             mask = self._mask_in_order(mask, X)
-        # If the fitted names are strings from a DataFrame, scikit-learn compares them itself.
-        if hasattr(self, "node_names_") and not hasattr(self, "feature_names_in_") and hasattr(X, "columns"):
-            X = self._in_order(X).to_numpy()
-        matrix = from_torch(X).matrix if is_tensor(X) else X
-        matrix = self._check_matrix(matrix, X, reset=False, finite=not precomputed)
+        matrix = self._read_new_rows(X, finite=not precomputed)
         if precomputed:
             M_new, unknown = check_rows(matrix, len(self.embedding_), aligned_mask(mask, None), name="X")
             if not hasattr(self, "_row_index"):
@@ -372,20 +369,6 @@ class SymReLU(ModelQueriesMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if hasattr(X, "columns") and not X.index.equals(mask.index):
             raise ValueError("mask must have the rows of X in the same order. Pass mask.loc[X.index].")
         return flags_of(self._in_order(mask, "mask") if hasattr(self, "node_names_") else mask)
-
-    def _in_order(self, frame: Any, name: str = "X") -> Any:
-        """Return a DataFrame with its columns in the order of the fitted items; raise if the names differ."""
-        names, columns = list(self.node_names_), list(frame.columns)
-        if columns == names:
-            return frame
-        strangers = set(names) ^ set(columns)
-        if strangers or len(columns) != len(names):
-            example = next(iter(strangers), "one of them twice")
-            raise ValueError(
-                f"{name} must have a column for each of the {len(names)} fitted items, got {len(columns)} "
-                f"columns; the names differ, for example in {example!r}."
-            )
-        return frame.loc[:, names]
 
     @property
     def _model(self) -> SymmetricReLU:

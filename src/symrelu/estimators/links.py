@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.history import Status
@@ -170,6 +170,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, *, mask: Any | None = None) -> LinkPredictor:
         """Fit the model to the links of a graph.

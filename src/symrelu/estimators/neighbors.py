@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from symrelu.estimators.base import DecompositionEstimator
+from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import FitTasks, with_callbacks
 from symrelu.estimators.searches import warn_incomplete_search
 from symrelu.fit.neighbor_goal import Found, Goal
@@ -24,7 +24,7 @@ from symrelu.validation import NothingObserved, check_choice, check_integer, che
 
 @documented
 class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator):
-    """Find the shortest vectors whose inner products give back the neighbours of every node of a graph.
+    """Find short vectors whose inner products give back the neighbours of every node of a graph.
 
     Nodes i and j are neighbours if ``query_vectors_[i] @ item_vectors_[j] > threshold_``. ``certificate_`` says
     for how many of all pairs of nodes that is wrong: none, unless the search was limited. The vectors can be
@@ -37,7 +37,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         Number of columns. By default the smallest number for which the search finds exact vectors.
     recall : float, default=1.0
         Least share of the edges that must be found, and of the pairs found that must be edges. Below 1, fewer
-        columns are enough.
+        columns may be enough.
     dtype : {"float32", "float16"}, default="float32"
         In which the vectors are stored. The certificate holds for the stored vectors.
     n_negative : int, default=1
@@ -62,7 +62,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     signature_ : ndarray of shape (n_components,)
         Signs of the columns.
     attempts_ : tuple of Attempt
-        The numbers of columns that were tried, with their steps and wrong pairs.
+        The numbers of columns that were tried, with their steps and wrong pairs. Like ``n_iter_`` and
+        ``stop_reason_``, a loaded estimator does not have them.
     n_iter_ : int
         Number of steps of all attempts together.
     stop_reason_ : str
@@ -127,6 +128,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         tags.transformer_tags.preserves_dtype = []
         return tags
 
+    @whole_or_not_at_all
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> NeighborEmbedding:
         """Find the vectors.
@@ -168,7 +170,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         for name, value in _fitted_attributes(found, graph).items():
             setattr(self, name, value)
         tasks.end()
-        warn_incomplete_search(self, found, goal, stacklevel=3)  # the caller of fit, past its decorator
+        warn_incomplete_search(self, found, goal, stacklevel=4)  # the caller of fit, past its decorators
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
@@ -189,8 +191,11 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Return the vectors of new nodes from their edges to the nodes of ``fit``.
 
         The vector of a node is one that puts its neighbours above the threshold and all other nodes below, if
-        there is one. A row of the input of ``fit`` gets the vector of that node (of several equal rows, that of
-        the first). The certificate does not cover new nodes.
+        there is one. The certificate does not cover new nodes.
+
+        A row of the input of ``fit`` gets the vector of that node. Without such a row, one with the same edges
+        as a node of ``fit``, with or without a loop, gets the vector of that node (of several, the first in
+        both cases). ``vectors_.place`` treats every row as a new node.
 
         Parameters
         ----------
@@ -202,9 +207,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         item_vectors : ndarray of shape (n_new, n_components)
         """
         check_is_fitted(self)
-        matrix = self._check_matrix(X, X, reset=False)
-        matrix, _ = check_rows(matrix, len(self.item_vectors_), None, name="X")
-        known, _ = self._row_index.find(matrix, None)
+        matrix, _ = check_rows(self._read_new_rows(X), len(self.item_vectors_), None, name="X")
+        known = self._find_nodes(matrix)
         vectors = self.item_vectors_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
@@ -241,8 +245,10 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """Return a fitted estimator from a file that :meth:`save` wrote.
 
         All pairs are compared with the graph again; a file that does not have the certificate it claims is
-        refused. Names of nodes, weights, loops and the attempts of the search are not in the file: the loaded
-        estimator is one that was fitted to the plain graph.
+        refused. The loaded estimator is one that was fitted to the plain graph with ``n_components`` set to the
+        number of columns in the file: names of nodes, weights and loops are not in the file. It has no
+        ``attempts_``, ``n_iter_`` and ``stop_reason_``, and of several nodes with the same edges, ``transform``
+        always returns the vector of the first, even if their weights were different.
 
         Parameters
         ----------
@@ -310,6 +316,15 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         # As passed, and not problem.M: the rows that transform gets have the same weights and loops.
         self._row_index = RowIndex.of(*read_rows(matrix, problem.n, None, "X"))
 
+    def _find_nodes(self, rows: Any) -> np.ndarray:
+        """Return the node of ``fit`` that each row belongs to, or -1."""
+        # Weights first: nodes with the same edges, as in a complete graph, differ by their weights.
+        known, _ = self._row_index.find(rows, None)
+        others = np.flatnonzero(known < 0)
+        if len(others):
+            known[others], _ = _index_of_edges(self.vectors_.graph).find(_edges(rows[others]), None)
+        return known
+
     def _check_n_items(self, n: int) -> None:
         if n < 2:
             raise ValueError(f"X must have at least 2 nodes, since an edge joins two, got n_samples = {n}.")
@@ -327,6 +342,11 @@ def _fitted_attributes(found: Found, graph: Any) -> dict[str, Any]:
         "n_iter_": sum(attempt.n_iter for attempt in found.attempts),
         "stop_reason_": "the search is complete" if found.status is None else found.status.value,
     }
+
+
+def _index_of_edges(graph: Any) -> RowIndex:
+    """Return an index that recognises the rows of a graph with and without a loop."""
+    return RowIndex.of(sparse.csr_array(graph + sparse.eye_array(graph.shape[0], dtype=bool)), None)
 
 
 def _edges(matrix: Any) -> Any:

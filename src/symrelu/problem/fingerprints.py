@@ -34,15 +34,21 @@ def fingerprint(matrix: Any) -> str | None:
 class RowIndex:
     """The rows of a fitted matrix and of its mask as hashes, to recognise them without keeping the matrix.
 
+    For fits that ignore the diagonal: a row is recognised with its own entry, the one on the diagonal, and also
+    if that is zero or masked.
+
     Attributes
     ----------
     rows : ndarray of 16 bytes each, of shape (n,)
         Hashes of the nonzeros of each row.
+    without_own : ndarray of 16 bytes each, of shape (n,)
+        The same without the own entry of each row.
     masks : ndarray of 16 bytes each, of shape (n,), or None
-        Hashes of the unobserved entries of each row; None if there are none.
+        Hashes of the unobserved entries of each row, without its own; None if there are none.
     """
 
     rows: np.ndarray
+    without_own: np.ndarray
     masks: np.ndarray | None
 
     @classmethod
@@ -58,7 +64,9 @@ class RowIndex:
         -------
         index : RowIndex
         """
-        return cls(_row_hashes(matrix), None if mask is None else _row_hashes(mask))
+        rows, own = _row_hashes(matrix), np.arange(matrix.shape[0])
+        without_own = _row_hashes(matrix, own) if matrix.diagonal().any() else rows
+        return cls(rows, without_own, None if mask is None else _row_hashes(mask, own))
 
     def find(self, rows: Any, mask: Any | None) -> tuple[np.ndarray, np.ndarray]:
         """Return which rows are in the index.
@@ -72,27 +80,36 @@ class RowIndex:
         Returns
         -------
         places : ndarray of int of shape (n_new,)
-            The first row of the index with the same nonzeros, -1 if there is none.
+            The first row of the index with the same nonzeros; if there is none, the first that has them without
+            its own entry; otherwise -1.
         same_mask : ndarray of bool of shape (n_new,)
-            Whether the mask of that row is the same too.
+            Whether the mask of that row is the same too, except for its own entry.
         """
-        # In reverse, so that the first of equal rows stays.
-        first = {row: place for place, row in reversed(list(enumerate(self.rows.tolist())))}
+        first = _first_places(self.without_own) | _first_places(self.rows)
         places = np.array([first.get(row, -1) for row in _row_hashes(rows).tolist()], np.int64)
-        masks = [_EMPTY_ROW] * len(places) if mask is None else _row_hashes(mask).tolist()
+        masks = [_EMPTY_ROW] * len(places) if mask is None else _row_hashes(mask, places).tolist()
         fitted = [_EMPTY_ROW] * len(self.rows) if self.masks is None else self.masks.tolist()
         same = (place >= 0 and fitted[place] == one for place, one in zip(places, masks, strict=True))
         return places, np.fromiter(same, bool, len(places))
 
 
-def _row_hashes(matrix: Any) -> np.ndarray:
-    """Return a hash of the nonzeros of each row, the same for dense and sparse, float32 and float64."""
-    hashes = [
-        hashlib.blake2b(
-            columns.astype(np.int64).tobytes() + values.astype(np.float64).tobytes(), digest_size=_ROW_BYTES
-        ).digest()
-        for columns, values in _nonzeros_of_rows(matrix)
-    ]
+def _first_places(hashes: np.ndarray) -> dict[bytes, int]:
+    """Return where each hash is found first."""
+    return {one: place for place, one in reversed(list(enumerate(hashes.tolist())))}
+
+
+def _row_hashes(matrix: Any, left_out: np.ndarray | None = None) -> np.ndarray:
+    """Return a hash of the nonzeros of each row, the same for dense and sparse, float32 and float64.
+
+    ``left_out`` has a column for each row whose entry is taken as zero, or -1.
+    """
+    hashes = []
+    for row, (columns, values) in enumerate(_nonzeros_of_rows(matrix)):
+        if left_out is not None:
+            kept = columns != left_out[row]
+            columns, values = columns[kept], values[kept]
+        entries = columns.astype(np.int64).tobytes() + values.astype(np.float64).tobytes()
+        hashes.append(hashlib.blake2b(entries, digest_size=_ROW_BYTES).digest())
     return np.array(hashes, np.dtype((np.void, _ROW_BYTES)))
 
 
