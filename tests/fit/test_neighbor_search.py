@@ -8,7 +8,7 @@ import pytest
 from example_graphs import GRAPHS, counted, grid, random_graph
 from numpy.testing import assert_array_equal
 
-from symrelu.fit import neighbor_search
+from symrelu.fit import narration, neighbor_search
 from symrelu.fit.decompose import decompose
 from symrelu.fit.neighbor_goal import Goal
 from symrelu.fit.neighbor_search import search_neighbors
@@ -172,7 +172,7 @@ def test_the_time_limit_returns_what_was_found():
 
 
 def test_lines_of_the_log(caplog, monkeypatch):
-    monkeypatch.setattr(neighbor_search, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(narration, "_SECONDS_BETWEEN_LINES", 0.0)
     with caplog.at_level(logging.INFO, logger="symrelu"):
         found = searched(GRAPHS["star"], verbose=1)
     lines = [record.getMessage() for record in caplog.records]

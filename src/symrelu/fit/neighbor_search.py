@@ -21,7 +21,7 @@ from scipy import sparse
 
 from symrelu.fit.decompose import decompose
 from symrelu.fit.loop import FitProgress
-from symrelu.fit.narration import logger, narrated
+from symrelu.fit.narration import LineTimer, logger, narrated
 from symrelu.fit.neighbor_goal import Attempt, Found, Goal
 from symrelu.fit.separation import Separation, separation
 from symrelu.fitted.canonical_form import canonical_factor
@@ -49,7 +49,6 @@ _GROWTH = 1.5  # of the number of columns, until a fit meets the goal
 
 _TOLERANCE = 1e-7  # relative error at which a fit has nothing left to do
 _SHORTEST_TIME = 1e-3  # of a fit, in seconds
-_SECONDS_BETWEEN_LINES = 1.0
 
 
 def search_neighbors(
@@ -116,7 +115,8 @@ class _Search:
         self.best: tuple[np.ndarray, np.ndarray, Certificate] | None = None
         self.attempts: list[Attempt] = []
         self.status: Status | None = None
-        self.began = self.last_line = time.monotonic()
+        self.began = time.monotonic()
+        self.timer = LineTimer()
 
     def found(self) -> Found:
         """Return the best vectors of the attempts so far."""
@@ -303,10 +303,8 @@ class _Search:
 
     def _narrate(self, progress: FitProgress) -> None:
         """Log the progress, if a line is due."""
-        now = time.monotonic()
-        if now - self.last_line < _SECONDS_BETWEEN_LINES:
+        if not self.timer.due():
             return
-        self.last_line = now
         met = [attempt.rank for attempt in self.attempts if attempt.succeeded]
         logger.info(
             "%d columns: step %d of this phase, relative error %.4g; %s; %.0f s",
