@@ -231,13 +231,12 @@ class Problem:
         eigenvalue of M. At U = 0 the Hessian is alpha - 2 M, so from a shrinkage of 1 on, U = 0 is a minimum.
         """
         try:
-            # ldexp returns infinity for infinity, and raises OverflowError only for finite numbers.
             alpha = math.ldexp(
                 2 * shrinkage * self._largest_eigenvalue if shrinkage else 0.0, 2 * self.exponent
             )
         except OverflowError:
             alpha = math.inf
-        if math.isinf(alpha):
+        if math.isinf(alpha):  # also if the argument of ldexp is infinite, for which it does not raise
             raise ValueError(f"shrinkage={shrinkage:g} is too large for M. Use a smaller one.")
         return alpha
 
