@@ -1,5 +1,6 @@
 """Warnings of fits that a limit ended, alone and in a search."""
 
+import re
 import warnings
 
 import joblib
@@ -131,24 +132,55 @@ RING = np.roll(np.eye(12), 1, axis=0) + np.roll(np.eye(12), -1, axis=0)
 QUICK = {"n_components": 3, "shrinkage": 0.1, "random_state": 0}
 
 
-@pytest.mark.usefixtures("_nothing_said")
-def test_the_changed_defaults_are_told_once():
-    told = said(*(lambda: SymReLU(**QUICK).fit(RING),) * 3)
-    assert len(told) == 1
-    assert told[0].filename == __file__
-    text = str(told[0].message)
-    assert text.startswith("The defaults of SymReLU changed in symrelu 0.2.0: n_negative='auto' and ")
-    assert "chose n_negative=1 and diagonal='ignore' for this X" in text
-    assert "pass SymReLU(n_negative=0, diagonal='fit')" in text
-    assert "Any explicit value of either, such as diagonal='ignore', silences this warning" in text
+CHANGED = {
+    "n_components": r"n_components=None chose 12 for this X. Pass n_components=8 to keep",
+    "n_negative": r"n_negative='auto' chose [14] for this X. Pass n_negative=0 to keep",
+    "diagonal": r"diagonal='auto' chose 'ignore' for this X. Pass diagonal='fit' to keep",
+}
+DEFAULTS = {"shrinkage": 0.1, "random_state": 0, "gtol": 1e-2}
 
 
 @pytest.mark.usefixtures("_nothing_said")
 @pytest.mark.parametrize(
-    "explicit", [{"n_negative": 0}, {"n_negative": 1}, {"diagonal": "fit"}, {"diagonal": "ignore"}]
+    ("explicit", "expected"),
+    [
+        ({}, ["n_components", "n_negative", "diagonal"]),
+        ({"n_components": 3}, ["n_negative", "diagonal"]),
+        ({"diagonal": "ignore"}, ["n_components", "n_negative"]),  # as for graphs in 0.1.0
+        ({"diagonal": "fit", "n_negative": 1}, ["n_components"]),
+        ({"n_components": 3, "n_negative": 0}, ["diagonal"]),
+        ({"n_components": 8, "n_negative": 0, "diagonal": "fit"}, []),
+        ({"n_components": "auto", "n_negative": 1, "diagonal": "ignore"}, []),
+    ],
 )
-def test_explicit_values_silence_the_changed_defaults(explicit):
-    assert said(lambda: SymReLU(**QUICK, **explicit).fit(RING)) == []
+def test_each_changed_default_is_told_once(explicit, expected):
+    told = said(*(lambda: SymReLU(**DEFAULTS, **explicit).fit(RING),) * 2)
+    assert len(told) == len(expected)
+    for one, parameter in zip(told, expected, strict=True):
+        assert one.filename == __file__
+        text = str(one.message)
+        assert re.match(
+            f"The default {parameter} of SymReLU changed in symrelu 0.2.0: {CHANGED[parameter]}", text
+        )
+        assert text.endswith("for the same fit without this warning, which is shown only once.")
+
+
+@pytest.mark.usefixtures("_nothing_said")
+def test_a_default_told_does_not_hide_another():
+    first, later = (
+        said(lambda one=one: SymReLU(**DEFAULTS, **one).fit(RING)) for one in ({"n_components": 3}, {})
+    )
+    assert [str(one.message).split()[2] for one in (*first, *later)] == [
+        "n_negative",
+        "diagonal",
+        "n_components",
+    ]
+
+
+@pytest.mark.usefixtures("_nothing_said")
+@pytest.mark.parametrize("n", [3, 8])
+def test_a_small_matrix_has_no_more_columns_than_before(n):
+    assert said(lambda: SymReLU(**DEFAULTS).fit(np.ones((n, n)))) == []
 
 
 @pytest.mark.usefixtures("_nothing_said")
@@ -165,7 +197,7 @@ def test_changed_defaults_never_end_a_fit(caplog):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert SymReLU(**QUICK).fit(RING).converged_
-    assert "The defaults of SymReLU changed" in caplog.text
+    assert "The default n_negative of SymReLU changed" in caplog.text
 
 
 def test_alpha_is_deprecated():

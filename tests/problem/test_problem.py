@@ -503,8 +503,9 @@ def test_a_shrinkage_is_a_share_of_the_largest_eigenvalue(given_data, shrinkage)
 
 
 def test_an_alpha_beyond_the_floats():
-    with pytest.raises(ValueError, match=r"shrinkage=1e\+10 is too large for M. Use a smaller one"):
-        Problem.of(np.full((4, 4), 1e300)).alpha_of(1e10)
+    for size, shrinkage in ((1e300, 1e10), (1.0, 1e308), (1e-300, 1e308), (1e300, 1.7e308)):
+        with pytest.raises(ValueError, match=r"shrinkage=1(\.7)?e\+\d+ is too large for M. Use a smaller one"):
+            Problem.of(np.full((4, 4), size)).alpha_of(shrinkage)
     assert Problem.of(np.full((4, 4), 1e300)).alpha_of(0.0) == 0
 
 

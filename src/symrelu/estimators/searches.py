@@ -20,6 +20,9 @@ from symrelu.problem import Problem
 
 _MARK = "_is_clone"
 
+# Parameters of SymReLU with their defaults in 0.2.0 and in 0.1.0.
+_CHANGED_DEFAULTS = {"n_components": (None, 8), "n_negative": ("auto", 0), "diagonal": ("auto", "fit")}
+
 # Warnings of clones that this process has shown: class, number of items, cause.
 _shown: set[tuple[str, int, str]] = set()
 
@@ -106,28 +109,34 @@ def warn_of_alpha(estimator: Any, problem: Problem, *, stacklevel: int) -> None:
 
 
 def warn_of_new_defaults(estimator: Any, solution: Solution, *, stacklevel: int) -> None:
-    """Say once in a process that the defaults chose another model than those of symrelu 0.1.0.
+    """Say once in a process, for each default, that it chose another value than that of symrelu 0.1.0.
 
     Parameters
     ----------
     estimator : estimator
-        With ``n_negative`` and ``diagonal``.
+        With ``n_components``, ``n_negative`` and ``diagonal``.
     solution : Solution
         Its fit.
     stacklevel : int
         As for ``warnings.warn``, relative to the caller.
     """
-    by_default = estimator.n_negative == estimator.diagonal == "auto"
-    if not by_default or (solution.n_negative == 0 and solution.diagonal == "fit"):
-        return
-    name = type(estimator).__name__
-    text = (
-        f"The defaults of {name} changed in symrelu 0.2.0: n_negative='auto' and diagonal='auto' chose "
-        f"n_negative={solution.n_negative} and diagonal={solution.diagonal!r} for this X. To keep the model of "
-        f"0.1.0, pass {name}(n_negative=0, diagonal='fit'). Any explicit value of either, such as "
-        f"diagonal={solution.diagonal!r}, silences this warning, which is shown only once."
-    )
-    warn_once(f"defaults of {name}", text, FutureWarning, stacklevel=stacklevel + 1)
+    name, n_columns = type(estimator).__name__, solution.U.shape[1]
+    # With fewer than 8 items, n_components=8 is refused: there is no earlier fit to keep.
+    chosen = {
+        "n_components": max(n_columns, 8),
+        "n_negative": solution.n_negative,
+        "diagonal": solution.diagonal,
+    }
+    for parameter, (default, before) in _CHANGED_DEFAULTS.items():
+        value = chosen[parameter]
+        if getattr(estimator, parameter) != default or value == before:
+            continue
+        text = (
+            f"The default {parameter} of {name} changed in symrelu 0.2.0: {parameter}={default!r} chose "
+            f"{value!r} for this X. Pass {parameter}={before!r} to keep the default of 0.1.0, or "
+            f"{parameter}={value!r} for the same fit without this warning, which is shown only once."
+        )
+        warn_once(f"{parameter} of {name}", text, FutureWarning, stacklevel=stacklevel + 1)
 
 
 def warn_incomplete_search(estimator: Any, found: Any, goal: Any, *, stacklevel: int) -> None:

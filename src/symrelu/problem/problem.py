@@ -230,11 +230,15 @@ class Problem:
         The penalty alpha/2 ||U||^2 lowers the eigenvalues of X by alpha/2, here ``shrinkage`` times the largest
         eigenvalue of M. At U = 0 the Hessian is alpha - 2 M, so from a shrinkage of 1 on, U = 0 is a minimum.
         """
-        alpha = 2 * shrinkage * self._largest_eigenvalue if shrinkage else 0.0
         try:
-            return math.ldexp(alpha, 2 * self.exponent)
+            alpha = math.ldexp(
+                2 * shrinkage * self._largest_eigenvalue if shrinkage else 0.0, 2 * self.exponent
+            )
         except OverflowError:
-            raise ValueError(f"shrinkage={shrinkage:g} is too large for M. Use a smaller one.") from None
+            alpha = math.inf
+        if math.isinf(alpha):  # also if the argument of ldexp is infinite, for which it does not raise
+            raise ValueError(f"shrinkage={shrinkage:g} is too large for M. Use a smaller one.")
+        return alpha
 
     @cached_property
     def _largest_eigenvalue(self) -> float:
