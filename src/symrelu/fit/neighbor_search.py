@@ -126,10 +126,10 @@ class _Search:
     def run(self) -> None:
         """Add columns until the goal is met, then drop columns."""
         U = self._large_enough()
-        if self.goal.rank is not None:
+        if self.attempts[-1].succeeded:
+            U = self._drop_while_met(U, self.goal.rank or 1)
+        if self.goal.rank is not None and self.attempts[-1].rank != self.goal.rank:
             self._drop_to(U, self.goal.rank)
-        elif self.attempts[-1].succeeded:
-            self._drop_while_met(U)
 
     def _large_enough(self) -> np.ndarray:
         """Return a factor that meets the goal, with more columns than it needs, or the largest to be tried."""
@@ -147,13 +147,13 @@ class _Search:
                 return U
             rank = min(most, math.ceil(_GROWTH * rank))
 
-    def _drop_while_met(self, U: np.ndarray) -> None:
-        """Drop columns as long as the goal is met, several at once while that is easy."""
+    def _drop_while_met(self, U: np.ndarray, fewest: int) -> np.ndarray:
+        """Drop columns as long as the goal is met, several at once while that is easy; return the last."""
         drop, growing, max_iter = 1, True, self.goal.max_iter
         while self.status is None and drop > 0:
-            rank = max(U.shape[1] - drop, 1)
+            rank = max(U.shape[1] - drop, fewest)
             if rank == U.shape[1]:
-                return
+                break
             lower = self._dropped(U, rank, max_iter if drop == 1 else max_iter // _SHORTENED)
             last = self.attempts[-1]
             growing = growing and last.succeeded
@@ -165,6 +165,7 @@ class _Search:
                     drop = max(1, min(2 * drop, rank // _LARGEST_DROP))
             else:
                 drop //= 2  # 0 ends the search
+        return U
 
     def _dropped(self, U: np.ndarray, rank: int, max_iter: int) -> np.ndarray:
         """Return the factor without its weakest directions, fitted again."""
