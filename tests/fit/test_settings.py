@@ -166,6 +166,12 @@ OTHER_DEFAULTS = {
     "symmetric_nmf": {"init": None, "gtol": 1e-6},
     "three_block_nmd": {"init": None, "gtol": 1e-6},
     "truncated_eigen": {"random_state": 0},  # its result hardly depends on it
+    # Steps are cheap in a search that ends as soon as all pairs are right.
+    "NeighborEmbedding": {"n_negative": 1, "max_iter": 3000},
+    "Goal": {"rank": None, "max_iter": 3000},
+    "search_neighbors": {"n_negative": 1},
+    "logistic_pca": {"diagonal": "ignore", "init": None, "gtol": 1e-5, "ftol": 2.22e-9, "max_iter": 2000},
+    "rank": {"n_negative": "0", "alpha": "0", "zero_weight": "1", "ftol": None, "max_iter": None},  # as text
     "ReluFit": {"init": "random"},  # the paper's
     "aapb": {"init": "random"},
 }

@@ -340,7 +340,7 @@ def _fitted_attributes(found: Found, graph: Any) -> dict[str, Any]:
         "vectors_": NeighborVectors(found.vectors, found.signature, graph, found.certificate),
         "attempts_": found.attempts,
         "n_iter_": sum(attempt.n_iter for attempt in found.attempts),
-        "stop_reason_": "the search is complete" if found.status is None else found.status.value,
+        "stop_reason_": "the search has ended" if found.status is None else found.status.value,
     }
 
 

@@ -154,11 +154,16 @@ def warn_incomplete_search(estimator: Any, found: Any, goal: Any, *, stacklevel:
     certificate, rank = found.certificate, found.vectors.shape[1]
     if goal.is_met_by(certificate) and goal.rank in (None, rank):
         return
+    enough = [attempt.rank for attempt in found.attempts if attempt.succeeded]
+    advice = (
+        f"{min(enough)} columns were enough: pass n_components={min(enough)}, or a lower recall."
+        if enough
+        else "Pass a larger max_iter or max_time, more columns (n_components), or a lower recall."
+    )
     text = (
         f"{estimator!r} found no vectors with recall >= {goal.recall:g}"
         f"{'' if goal.rank is None else f' and {goal.rank} columns'}: the best have {certificate.wrong_pairs} "
-        f"wrong pairs with {rank} columns ({estimator.stop_reason_}). Allow more columns, a larger max_iter or "
-        "max_time, or a lower recall."
+        f"wrong pairs with {rank} columns ({estimator.stop_reason_}). {advice}"
     )
     warn_once_in_a_search(estimator, text, ConvergenceWarning, cause="neighbours", stacklevel=stacklevel + 1)
 

@@ -89,6 +89,7 @@ def search_neighbors(
             if search.best is None:
                 raise
             search.status = Status.INTERRUPTED
+        search.report()
     return search.found()
 
 
@@ -122,6 +123,13 @@ class _Search:
         """Return the best vectors of the attempts so far."""
         assert self.best is not None
         return Found(*self.best, tuple(self.attempts), self.status)
+
+    def report(self) -> None:
+        """Log what is kept."""
+        if self.verbose and self.best is not None:
+            reason = "the search has ended" if self.status is None else self.status.value
+            vectors, _, certificate = self.best
+            logger.info("%s: keeping %d columns, %s", reason, vectors.shape[1], certificate)
 
     def run(self) -> None:
         """Add columns until the goal is met, then drop columns."""
