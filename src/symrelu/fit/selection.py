@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
@@ -309,8 +310,10 @@ class _Comparison:
                 scores.add(setting, repeat, score, converged)
                 narrator.fitted(setting, repeat, self.scoring, score)
         except BaseException:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # joblib warns that tasks are cancelled, which is the purpose
+            # joblib warns that tasks are cancelled, which is the purpose. Filters belong to the process, and a
+            # fit in another thread may be changing them: if warnings are errors, this one is dropped.
+            with suppress(UserWarning), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 results.close()
             raise
 
