@@ -241,3 +241,49 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     counts = contingency_matrix(labels_true, labels_pred)
     # linear_sum_assignment minimises, hence the sign.
     return float(counts[linear_sum_assignment(-counts)].sum() / len(labels_true))
+
+
+def modularity(M: Any, labels: Any, *, mask: Any | None = None) -> float:
+    r"""Return the modularity of a partition: the weight inside clusters, compared with chance.
+
+    .. math::
+
+        \sum_c \Big( \frac{w_c}{w} - \frac{d_c^2}{w^2} \Big),
+
+    where :math:`w_c` is the sum of the entries of M inside cluster c, :math:`d_c` that of the rows of its
+    items, and w that of all entries.
+
+    Parameters
+    ----------
+    M : matrix, graph, table, tensor or Problem
+        Symmetric and nonnegative. The diagonal is ignored.
+    labels : array-like of shape (n,)
+        Cluster of each item.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where M is unobserved; such entries count as zero.
+
+    Returns
+    -------
+    modularity : float
+        Below 1. Near 0 if there are not more links inside clusters than by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from symrelu.metrics import modularity
+    >>> M = np.kron(np.eye(2), np.ones((5, 5)))
+    >>> modularity(M, np.repeat([0, 1], 5))
+    0.5
+    """
+    if isinstance(M, Problem):
+        M, mask = M.M, M.mask if mask is None else M.hide(mask).mask
+    problem = Problem.of(M, mask, "ignore")
+    _, codes = np.unique(column_or_1d(labels), return_inverse=True)
+    if len(codes) != problem.n:
+        raise ValueError(f"labels must have one entry for each of the {problem.n} items, got {len(codes)}.")
+    weights = sparse.csr_array(problem.scaled)
+    degrees = weights.sum(axis=1, dtype=np.float64)
+    inside = codes[np.repeat(np.arange(problem.n), np.diff(weights.indptr))] == codes[weights.indices]
+    total = degrees.sum()
+    shares = np.bincount(codes, degrees) / total
+    return float(weights.data[inside].sum(dtype=np.float64) / total - np.sum(shares**2))

@@ -36,7 +36,7 @@ from symrelu.validation import (
     stored,
 )
 
-_STOPPED_BY_USER = (Status.INTERRUPTED, Status.CALLBACK)  # no further fit is started after these
+STOPPED_BY_USER = (Status.INTERRUPTED, Status.CALLBACK)  # no further fit is started after these
 _RESULTS = ("solution_", "vectors_")  # set by a fit when nothing can fail any more
 _STREAM = 3  # random stream: the seeds of further fits must be independent of the start of the first
 
@@ -72,9 +72,9 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
     n_negative: int | str
     # Defaults for estimators that do not have these parameters.
     affinity: str = "precomputed"
-    shrinkage: float = 0.0
+    shrinkage: Any = 0.0
     warm_start: bool = False
-    n_init: int = 1
+    n_init: Any = 1
     n_jobs: int | None = None
 
     _affinities: tuple[str, ...] = ("precomputed", "self_tuning")
@@ -237,7 +237,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise on invalid settings before any work."""
-        shrinkage = check_number("shrinkage", self.shrinkage)
+        settings = dict(settings)
+        shrinkage = check_number("shrinkage", settings.pop("shrinkage", self.shrinkage))
         if settings.get("alpha") is None:
             settings = {name: value for name, value in settings.items() if name != "alpha"}
         elif shrinkage:
@@ -249,7 +250,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         Start(**pick(Start, settings))
         Limits(**pick(Limits, settings))
         how = Run(**pick(Run, settings))
-        if check_integer("n_init", self.n_init, 1) > 1:
+        if check_integer("n_init", settings.pop("n_init", self.n_init), 1) > 1:
             if not isinstance(settings["init"], str):
                 raise ValueError(
                     "n_init > 1 requires different starts: pass the name of a start as init, not an array."
@@ -264,7 +265,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return min(check_integer("n_negative", self.n_negative, 0), rank - 1)
 
     def _decompose(self, X: Any, problem: Problem, rank: int, **settings: Any) -> None:
-        """Fit a factor, set the fitted attributes, and warn if the fit did not converge.
+        """Fit a factor, set the fitted attributes, and warn the caller of ``fit`` if it did not converge.
 
         The warning comes at the end, so that the estimator is fitted even if warnings are errors. X is the
         argument of ``fit``, which the callbacks receive.
@@ -275,22 +276,26 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             settings["init"], n_init = self._warm_start_factor(problem.n, rank), 1
             if settings["n_negative"] == "auto":  # the factor has its signs already
                 settings["n_negative"] = self.solution_.n_negative
-        of_model = {name: settings[name] for name in ("alpha", "zero_weight", "diagonal", "support")}
-        tasks = StepTasks(self, X, n_init * settings["max_iter"], of_model)
+        tasks = StepTasks(self, X, n_init * settings["max_iter"])
+        self._finish(self._solve(problem, rank, n_init, settings, tasks), tasks, stacklevel=6)
+
+    def _solve(
+        self, problem: Problem, rank: int, n_init: int, settings: dict[str, Any], tasks: StepTasks
+    ) -> Solution:
+        """Return the fit from one seed, or what :meth:`_combine_fits` makes of the fits from several."""
+        tasks.settings = settings
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
-            solution = decompose(problem, rank, callback=callback, **settings)
-        else:
-            solution = self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
-        self._set_further_attributes(solution)
+            return decompose(problem, rank, callback=callback, **settings)
+        return self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
+
+    def _finish(self, solution: Solution, tasks: StepTasks, *, stacklevel: int) -> None:
+        """Set the fitted attributes, end the callback tasks, and warn if the fit did not converge."""
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
         tasks.end()
         if not solution.converged and solution.status not in self._expected_stops:
-            warn_not_converged(self, solution, stacklevel=5)  # the caller of fit, past its decorators
-
-    def _set_further_attributes(self, solution: Solution) -> None:
-        """Set the attributes that only one estimator has, before callbacks see it as fitted."""
+            warn_not_converged(self, solution, stacklevel=stacklevel)
 
     def _warm_start_factor(self, n: int, rank: int) -> np.ndarray:
         """Return the factor of the last fit as the start of this one."""
@@ -323,7 +328,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
             for seed in seeds
         ):
             fits.append(fit)
-            if fit.status in _STOPPED_BY_USER:
+            if fit.status in STOPPED_BY_USER:
                 break
         return fits
 
@@ -332,7 +337,7 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         del problem  # which the override in LinkPredictor needs
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
         # A stop requested by the user is reported, even if an earlier fit was better.
-        return replace(best, status=last) if last in _STOPPED_BY_USER else best
+        return replace(best, status=last) if last in STOPPED_BY_USER else best
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))

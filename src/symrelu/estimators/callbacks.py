@@ -73,13 +73,16 @@ class StepTasks(FitTasks):
         As for :class:`FitTasks`.
     max_iter : int
         Maximum number of steps.
+
+    Attributes
+    ----------
     settings : dict
-        ``alpha``, ``zero_weight``, ``diagonal`` and ``support`` of the fit.
+        Settings of the fit that runs, among them those of its model.
     """
 
-    def __init__(self, estimator: Any, X: Any, max_iter: int, settings: dict[str, Any]) -> None:
+    def __init__(self, estimator: Any, X: Any, max_iter: int) -> None:
         super().__init__(estimator, X, max_iter)
-        self.settings = settings
+        self.settings: dict[str, Any] = {}
 
     def step(self, progress: FitProgress) -> bool:
         """Call the hooks for a step; return True if one of them asks to stop."""

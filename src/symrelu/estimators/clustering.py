@@ -1,68 +1,126 @@
-"""SymReLUClustering: clusters of items by average linkage under the fitted similarity."""
+"""SymReLUClustering: clusters of items from a fitted factor, by the method that suits the graph."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import ClusterMixin
 
-from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
-from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.base import STOPPED_BY_USER, DecompositionEstimator, whole_or_not_at_all
+from symrelu.estimators.callbacks import StepTasks, with_callbacks
+from symrelu.estimators.cluster_queries import ClusterQueriesMixin
+from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters
+from symrelu.fit.averaging import mean_solution
+from symrelu.fit.cluster_methods import METHODS, ClusterMethod
+from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.clusters import Clusters, memberships_of_fitted
 from symrelu.fitted.history import Status
-from symrelu.fitted.linkage_tree import average_linkage_of_factor
+from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
-from symrelu.validation import as_rectangular_array, check_integer
+from symrelu.metrics import modularity
+from symrelu.problem import Problem, RowIndex
+from symrelu.validation import as_rectangular_array, check_choice, check_integer, random_generator, read_rows
 
-# Bounds of the default number of columns. Two moons need more columns than clusters, and more than 10 change
-# little; 100 classes needed 30 columns.
-FEWEST_COLUMNS = 10
-MOST_COLUMNS = 100
+_STREAM = 7  # random stream: k-means and hidden pairs must be independent of data and starts of the same seed
+# By how much the modularity of directions must be larger. On graphs of nearest neighbours it may be larger by up
+# to 0.02 although linkage agrees better with the classes; on networks the difference was 0.04 and more.
+_ADVANTAGE = 0.025
+# Settings whose default depends on the method.
+_OF_METHOD = ("shrinkage", "zero_weight", "init", "max_iter", "n_init")
 
 
 @documented
-class SymReLUClustering(ClusterMixin, DecompositionEstimator):
-    """Cluster the items of a similarity matrix M by average linkage under its model max(0, X).
+class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimator):
+    """Cluster the items of a similarity matrix or the nodes of a graph M by its model max(0, X).
 
-    First a factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted. Then the two clusters with the
-    largest mean of max(0, X) are merged until ``n_clusters`` are left. Neither step forms an n x n array.
+    A factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted, and clusters are formed from it by one of
+    two methods:
+
+    - "linkage" merges the two clusters with the largest mean of max(0, X) until ``n_clusters`` are left. This
+      suits graphs of the nearest neighbours of samples, whose clusters may be long.
+    - "directions" divides M by the square roots of the degrees first, fits several factors with shrinkage and a
+      low weight on the zeros, and puts rows of similar direction together. This suits networks, in which nodes
+      of a community have links to the same others, hubs differ from other nodes, and many links are missing.
+
+    By default both are computed. "directions" is taken if its modularity on M
+    (:func:`symrelu.metrics.modularity`) is larger by more than 0.025. No step forms an n x n array.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters.
+        Number of clusters. None chooses it, and the method if that is "auto", by the likelihood of hidden pairs
+        under a block model with degrees (:mod:`symrelu.fit.cluster_number`), from at most 2 sqrt(n_samples).
+    method : {"auto", "linkage", "directions"}, default="auto"
+        How clusters are formed.
     n_components : int, optional
-        Number of columns of the factor. Defaults to ``n_clusters``, clipped to [10, 100] and to the number of
-        items.
+        Number of columns of a factor. Defaults to ``n_clusters``, clipped to [10, 100] ("linkage") or [16, 100]
+        ("directions") and to the number of items.
     n_negative : setting
         At least one column stays positive.
+    diagonal : setting
+        It holds for "linkage"; "directions" ignores the diagonal.
     affinity : {"auto", "precomputed", "self_tuning"}, default="auto"
         Whether ``fit`` receives the similarity matrix itself, or samples x features from which
         :func:`~symrelu.graphs.self_tuning_graph` computes one. "auto" takes square input and graphs for
         similarities, and everything else for samples.
-    alpha : setting
-        A larger value gives better clusters on a noisy graph: try 0.1 or 0.3 if the rows of M are normalised,
-        as those of a self-tuning graph are.
-    max_iter : setting
-        Reaching it is normal and gives no warning: a lower loss is not a better clustering.
+    alpha : float, optional
+        Deprecated: use ``shrinkage``. It is relative to M, or to M divided by the roots of the degrees.
+    shrinkage : float, optional
+        Penalty on the factor as a share of the largest eigenvalue: it lowers the eigenvalues of X by this share
+        of the largest one of M, in any units. Defaults to 0.025 ("linkage") or 0.2
+        ("directions").
+    zero_weight : float, optional
+        Weight in (0, 1] of the zeros of M. Defaults to 1 ("linkage") or 0.1 ("directions").
+    init : str or array, optional
+        Start of a fit, as for :func:`symrelu.decompose`. Defaults to "spectral" ("linkage") or "random"
+        ("directions"). An array requires one ``method``, and ``n_init=1``.
+    max_iter : int, optional
+        Maximum number of steps of a fit. Defaults to 120 ("linkage") or 20 ("directions"). Reaching it is
+        normal and gives no warning: a lower loss is not a better clustering.
+    max_time : setting
+        The limit holds for each fit.
+    n_init : int, optional
+        Number of fits from different seeds, whose mean X is taken. Defaults to 1 ("linkage") or 5
+        ("directions").
+    n_jobs : int, optional
+        Number of fits that run in parallel, as in scikit-learn.
+    checkpoint : setting
+        For "linkage" with ``n_init=1``. With ``method="auto"``, only that fit has one.
 
     Attributes
     ----------
     labels_ : ndarray of int of shape (n_samples,)
         Cluster of each item, from 0 to n_clusters - 1, numbered by first appearance.
-    tree_ : symrelu.fitted.linkage_tree.Tree
-        All merges. ``tree_.cut(k)`` returns k clusters without another fit, ``tree_.to_scipy()`` the linkage
-        matrix for ``scipy.cluster.hierarchy.dendrogram``.
-    embedding_ : ndarray of shape (n_samples, n_components)
-        The factor U.
-    signature_ : ndarray of shape (n_components,)
+    method_ : str
+        The method that was taken.
+    n_clusters_ : int
+        Number of clusters.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Share of each cluster in each item, with sum 1. "directions": the probability of the cluster if rows
+        scatter equally around all centres; the largest is that of ``labels_``. "linkage": proportional to the
+        mean of max(0, X) over the other items of the cluster; the largest need not be that of ``labels_``.
+    modularity_ : dict of str to float
+        Modularity of the clusters of each method that was computed.
+    selection_ : ClusterSelection
+        The scores of all numbers of clusters, if ``n_clusters`` is None.
+    clusters_ : DirectionClusters or LinkageClusters
+        What ``predict`` uses: the centres, or the tree and the factor.
+    embedding_ : ndarray of shape (n_samples, n_init * n_components)
+        The factor U of the method that was taken; the factors of several fits side by side.
+    signature_ : ndarray of shape (n_init * n_components,)
         Signs of its columns.
+    root_degrees_ : ndarray of shape (n_samples,)
+        Square roots of the regularised degrees that M was divided by, if ``method_`` is "directions".
     reconstruction_err_ : float
-        ||M - max(0, X)||_F over the observed entries.
+        ||M - max(0, X)||_F over the observed entries, where M is divided by the degrees for "directions".
     relative_error_ : float
-        ``reconstruction_err_`` divided by ||M||_F.
+        ``reconstruction_err_`` divided by the norm of the same matrix.
     n_iter_ : int
         Number of steps.
     converged_ : bool
@@ -70,11 +128,11 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
     stop_reason_ : str
         Why the fit stopped.
     history_ : History
-        The errors, times and counts of each iteration.
+        The errors, times and counts of each iteration, of the first fit if there are several.
     solution_ : Solution
         The complete result of the fit.
     latest_record_ : Record
-        The latest row of the history, for callbacks (``set_callbacks``) while the fit runs.
+        The latest row of the history, for callbacks (``set_callbacks``) while a fit runs.
     node_names_ : ndarray of object of shape (n_samples,)
         Names of the items, if the input has names: a networkx or igraph graph, an AnnData, a labelled
         DataFrame.
@@ -91,18 +149,29 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
 
     Notes
     -----
-    Average linkage uses X, not distances between rows of U: with a negative column, or if many entries of X are
-    far below zero, rows that are far apart can belong together. Therefore k-means on U is not offered.
+    A warning tells if one cluster has nearly all items and the others one or two each.
 
-    Clusters with no positive entry of X between them are merged last, by the mean of X.
+    Linkage uses X, not distances between rows of U: with a negative column, or if many entries of X are far
+    below zero, rows that are far apart can belong together. Clusters with no positive entry of X between them
+    are merged last, by the mean of X.
 
     Examples
     --------
+    The nodes of a network:
+
+    >>> import networkx as nx
+    >>> from symrelu import SymReLUClustering
+    >>> graph = nx.karate_club_graph()
+    >>> clustering = SymReLUClustering(2, random_state=0).fit(graph)
+    >>> clustering.method_
+    'directions'
+
+    Images, by a graph of their nearest neighbours:
+
     >>> from symrelu import metrics
     >>> from symrelu.datasets import load_digits_graph
-    >>> from symrelu import SymReLUClustering
     >>> M, digits = load_digits_graph()
-    >>> labels = SymReLUClustering(n_clusters=10, max_iter=30, random_state=0).fit_predict(M)
+    >>> labels = SymReLUClustering(n_clusters=10, random_state=0).fit_predict(M)
     >>> metrics.clustering_accuracy(digits, labels) > 0.8
     True
     """
@@ -112,34 +181,40 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | None = 8,
         *,
+        method: str = "auto",
         n_components: int | None = None,
         n_negative: int | str = 1,
         diagonal: str = "ignore",
         affinity: str = "auto",
         solver: Any = Run.solver,
-        alpha: float = Model.alpha,
-        zero_weight: float = Model.zero_weight,
+        alpha: float | None = None,
+        shrinkage: float | None = None,
+        zero_weight: float | None = None,
         support: str = Model.support,
-        init: Any = "spectral",
+        init: Any | None = None,
         tol: float = Limits.tol,
         gtol: float = Limits.gtol,
         ftol: float = Limits.ftol,
-        max_iter: int = 120,
+        max_iter: int | None = None,
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        n_init: int | None = None,
+        n_jobs: int | None = None,
         checkpoint: Any | None = Run.checkpoint,
         verbose: int = Run.verbose,
     ) -> None:
         self.n_clusters = n_clusters
+        self.method = method
         self.n_components = n_components
         self.n_negative = n_negative
         self.diagonal = diagonal
         self.affinity = affinity
         self.solver = solver
         self.alpha = alpha
+        self.shrinkage = shrinkage
         self.zero_weight = zero_weight
         self.support = support
         self.init = init
@@ -150,6 +225,8 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.n_init = n_init
+        self.n_jobs = n_jobs
         self.checkpoint = checkpoint
         self.verbose = verbose
 
@@ -173,11 +250,27 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         self : SymReLUClustering
         """
         del y
+        methods = self._methods()
         problem = self._problem(X, mask, self.diagonal)
-        check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items)")
-        rank = self._rank(problem.n)
-        settings = self._settings() | {"n_negative": self._n_negative_below(rank)}
-        self._decompose(X, problem, rank, **settings)
+        if self.n_clusters is not None:
+            check_integer("n_clusters", self.n_clusters, 1, problem.n, note=" (the number of items) or None")
+        self._columns(methods[0], 1, problem.n)  # before any work
+        # An integer, because each use of a generator would change it.
+        seed = int(random_generator(self.random_state, _STREAM).random() * 2**31)
+        n_clusters = self.n_clusters
+        self.__dict__.pop("selection_", None)  # left by an earlier fit
+        if n_clusters is None:
+            self.selection_ = self._select(problem, methods, seed)
+            n_clusters, methods = self.selection_.best.n_clusters, [METHODS[self.selection_.best.method]]
+        tasks = StepTasks(self, X, sum(self._of(m)["n_init"] * self._of(m)["max_iter"] for m in methods))
+        candidates = []
+        for method in methods:
+            candidates.append(self._candidate(method, problem, n_clusters, seed, tasks))
+            if candidates[-1].solution.status in STOPPED_BY_USER:
+                break
+        self._take(candidates, n_clusters, tasks)
+        if self.alpha is not None:
+            warn_of_alpha(self, problem, stacklevel=4)
         return self
 
     def _similarities(self, X: Any) -> Labelled | None:
@@ -194,15 +287,106 @@ class SymReLUClustering(ClusterMixin, DecompositionEstimator):
         if n == 1:
             raise ValueError("X must have at least 2 items, got 1 sample: there is nothing to cluster.")
 
-    def _set_further_attributes(self, solution: Solution) -> None:
-        """Cluster the items."""
-        self.tree_ = average_linkage_of_factor(solution.U, solution.signature)
-        self.labels_ = self.tree_.cut(self.n_clusters)
+    def _keep_rows(self, matrix: Any, problem: Problem) -> None:
+        """Keep hashes of the rows, so that ``predict`` recognises them."""
+        self._row_index = RowIndex.of(*read_rows(matrix, problem.n, problem.mask, "X"))
 
-    def _rank(self, n: int) -> int:
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        for method in self._methods():
+            super()._check_settings(settings | self._of(method))
+
+    def _methods(self) -> list[ClusterMethod]:
+        """Return the methods to compute, validated."""
+        check_choice("method", self.method, ("auto", *METHODS))
+        return [method for name, method in METHODS.items() if self.method in ("auto", name)]
+
+    def _of(self, method: ClusterMethod) -> dict[str, Any]:
+        """Return the settings whose default depends on the method."""
+        given = {name: getattr(self, name) for name in _OF_METHOD}
+        values = {name: getattr(method, name) if value is None else value for name, value in given.items()}
+        if self.alpha is not None and self.shrinkage is None:
+            values["shrinkage"] = 0.0  # alpha takes its place
+        if method.name != "linkage":
+            values["checkpoint"] = None
+        return values
+
+    def _columns(self, method: ClusterMethod, n_clusters: int, n: int) -> int:
         if self.n_components is not None:
             return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
-        return min(n, max(FEWEST_COLUMNS, min(self.n_clusters, MOST_COLUMNS)))
+        return method.columns(n_clusters, n)
+
+    def _fit_settings(self, method: ClusterMethod, problem: Problem, rank: int) -> tuple[int, dict[str, Any]]:
+        """Return the number of fits and the settings of each for the problem of a method."""
+        own = self._of(method)
+        n_init, shrinkage = own.pop("n_init"), own.pop("shrinkage")
+        settings = self._settings() | own
+        if self.alpha is None:
+            settings["alpha"] = problem.alpha_of(shrinkage)
+        return n_init, settings | {"n_negative": self._n_negative_below(rank), "diagonal": problem.diagonal}
+
+    def _candidate(
+        self, method: ClusterMethod, problem: Problem, n_clusters: int, seed: int, tasks: StepTasks
+    ) -> _Candidate:
+        """Fit the factor of a method and cluster the items."""
+        to_fit, roots = method.prepare(problem)
+        rank = self._columns(method, n_clusters, problem.n)
+        n_init, settings = self._fit_settings(method, to_fit, rank)
+        solution = self._solve(to_fit, rank, n_init, settings, tasks)
+        assert isinstance(solution.model, SymmetricReLU)
+        clusters = method.cluster(solution.model, seed=seed, n_fits=n_init)(n_clusters)
+        return _Candidate(method.name, solution, clusters, modularity(problem, clusters.labels), roots)
+
+    def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
+        """Return the mean of the fits."""
+        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
+        return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
+
+    def _take(self, candidates: list[_Candidate], n_clusters: int, tasks: StepTasks) -> None:
+        """Set the attributes of the best candidate, and warn if its clusters are not what was asked for."""
+        best = max(candidates, key=lambda one: (one.clusters.labels.max() + 1 == n_clusters, one.score))
+        self.__dict__.pop("root_degrees_", None)  # left by an earlier fit
+        if best.roots is not None:
+            self.root_degrees_ = best.roots.astype(best.solution.U.dtype)
+        self.method_, self.clusters_, self.labels_ = best.method, best.clusters, best.clusters.labels
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        self.modularity_ = {one.method: one.modularity for one in candidates}
+        self.memberships_ = memberships_of_fitted(best.clusters, best.solution.U)
+        self._finish(best.solution, tasks, stacklevel=6)
+        warn_of_clusters(self, n_clusters, stacklevel=5)
+
+    def _select(self, problem: Problem, methods: list[ClusterMethod], seed: int) -> ClusterSelection:
+        """Score numbers of clusters by hidden pairs."""
+        without_diagonal = Problem.of(Labelled(problem.M, problem.labels), problem.mask, "ignore")
+
+        def partitions(left: Problem, repeat: int) -> list[SharedFits]:
+            return [
+                SharedFits(
+                    method,
+                    method.prepare(left)[0],
+                    partial(self._columns, method, n=left.n),
+                    partial(self._fit_settings, method),
+                    seed + repeat,
+                )
+                for method in methods
+            ]
+
+        most = min(problem.n, max(2, int(2 * np.sqrt(problem.n))))
+        return select_n_clusters(without_diagonal, partitions, most=most, rng=np.random.default_rng(seed))
+
+
+class _Candidate(NamedTuple):
+    """The clusters of one method."""
+
+    method: str
+    solution: Solution
+    clusters: Clusters
+    modularity: float
+    roots: np.ndarray | None
+
+    @property
+    def score(self) -> float:
+        """By which methods are compared."""
+        return self.modularity + (_ADVANTAGE if self.method == "linkage" else 0.0)
 
 
 def _is_square(matrix: Any) -> bool:

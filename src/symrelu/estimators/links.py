@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,11 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.fit.averaging import mean_solution
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
 from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.fitted.solution import Solution
+from symrelu.graphs.degrees import root_degrees
 from symrelu.kernels.memory import batches
 from symrelu.problem import Problem
 from symrelu.validation import NothingObserved, check_integer, check_number
@@ -204,12 +205,12 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         rank = min(rank, links.n)
         settings["n_negative"] = self._n_negative_below(rank)
         B = links.scaled
-        root_degrees = _root_degrees(B, tau)
+        roots = root_degrees(B, tau)
         # Set before the fit, so that callbacks can query the estimator at each step.
         self.known_ = sparse.csr_array(B, dtype=bool)
         # A Problem scales B by 4^-exponent, and thus the roots of its degrees by 2^-exponent.
-        self.root_degrees_ = np.ldexp(root_degrees, links.exponent).astype(links.dtype)
-        self._decompose(X, links.divided(root_degrees), rank, diagonal="ignore", **settings)
+        self.root_degrees_ = np.ldexp(roots, links.exponent).astype(links.dtype)
+        self._decompose(X, links.divided(roots), rank, diagonal="ignore", **settings)
         return self
 
     def _check_n_items(self, n: int) -> None:
@@ -219,7 +220,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
         """Return the mean of the fits, which predicts better than the fit with the lowest objective."""
         unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
-        return replace(_mean_solution(fits, problem, self.backend), status=unusual.status)
+        return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
 
     def top_k(
         self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
@@ -318,36 +319,3 @@ class _CachedModel(NamedTuple):
     embedding: np.ndarray
     roots: np.ndarray
     model: SymmetricReLU
-
-
-def _mean_solution(fits: list[Solution], problem: Problem, backend: str) -> Solution:
-    """Return the mean X of several fits as one solution."""
-    # X is quadratic in U, so the square root makes it a mean.
-    U = np.concatenate([fit.U for fit in fits], axis=1) / math.sqrt(len(fits))
-    signature = np.concatenate([fit.signature for fit in fits])
-    order = np.argsort(-signature, kind="stable")  # the negative columns are the last
-    U, signature = np.ascontiguousarray(U[:, order]), signature[order]
-    alpha, zero_weight, k = fits[0].alpha, fits[0].zero_weight, problem.exponent
-    op = problem.operator(
-        signature,
-        alpha=problem.scaled_alpha(alpha),
-        zero_weight=zero_weight,
-        support=fits[0].support,
-        backend=backend,
-    )
-    losses = op.loss(op.asarray(np.ldexp(U, -k)))
-    return replace(
-        fits[0],
-        model=replace(fits[0].model, U=U, signature=signature),
-        n_iter=max(fit.n_iter for fit in fits),
-        # The pass above has the columns of all fits, and costs as much as one pass for each of them.
-        n_evaluations=sum(fit.n_evaluations for fit in fits) + len(fits),
-        relative_error=op.relative_error(losses.loss),
-        objective=math.ldexp(losses.latent_loss, 4 * k) + alpha / 2 * float(np.sum(U.astype(np.float64) ** 2)),
-    )
-
-
-def _root_degrees(B: Any, tau: float) -> np.ndarray:
-    """Return the square roots of the regularised degrees."""
-    degrees = B.sum(axis=1, dtype=np.float64)
-    return np.sqrt(degrees + tau * degrees.mean())

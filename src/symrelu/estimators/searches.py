@@ -12,8 +12,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from symrelu.fitted.clusters import is_collapsed
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.problem import Problem
@@ -192,3 +194,32 @@ def _filters_want_each(text: str, category: type[Warning]) -> bool:
         if matches and issubclass(category, kind) and module is None and line == 0:
             return action in ("always", "all", "error", "ignore")
     return False
+
+
+def warn_of_clusters(estimator: Any, n_clusters: int, *, stacklevel: int) -> None:
+    """Warn if there are fewer clusters than asked for, or only one with more than a few items.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with ``labels_``.
+    n_clusters : int
+        Number of clusters asked for.
+    stacklevel : int
+        As for ``warnings.warn``, counted from the caller.
+    """
+    sizes = np.sort(np.bincount(estimator.labels_))[::-1]
+    if len(sizes) < n_clusters:
+        text = (
+            f"Only {len(sizes)} of n_clusters={n_clusters} clusters were found, because no more rows of the "
+            "factor differ. Ask for fewer clusters, or use method='linkage'."
+        )
+    elif is_collapsed(estimator.labels_):
+        text = (
+            f"One cluster holds {sizes[0]} of {sizes.sum()} items, and the {len(sizes) - 1} others at most "
+            f"{sizes[1]} each: these are outliers rather than clusters. Try n_clusters=None, which chooses the "
+            "number, or the other method."
+        )
+    else:
+        return
+    warn_once_in_a_search(estimator, text, UserWarning, cause="clusters", stacklevel=stacklevel + 1)

@@ -1,0 +1,82 @@
+"""How the factor is fitted for each method of clustering, and how clusters are formed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from symrelu.fitted.clusters import Clusters, DirectionClusters, LinkageClusters
+from symrelu.fitted.linkage_tree import average_linkage_of_factor
+from symrelu.fitted.models import SymmetricReLU
+from symrelu.graphs import Labelled
+from symrelu.graphs.degrees import root_degrees
+from symrelu.problem import Problem
+
+MOST_COLUMNS = 100
+
+
+@dataclass(frozen=True)
+class ClusterMethod:
+    """A method of clustering, with the settings of its fits where the user gives none.
+
+    Attributes
+    ----------
+    name : str
+    normalised : bool
+        Whether the factor is that of M divided by the roots of the regularised degrees.
+    fewest_columns : int
+        Number of columns for few clusters.
+    shrinkage, zero_weight, init, max_iter
+        Settings of a fit.
+    n_init : int
+        Number of fits, whose mean X is taken.
+    """
+
+    name: str
+    normalised: bool
+    fewest_columns: int
+    shrinkage: float
+    zero_weight: float
+    init: str
+    max_iter: int
+    n_init: int
+
+    def columns(self, n_clusters: int, n: int) -> int:
+        """Return the number of columns for some clusters of n items."""
+        return min(n, max(self.fewest_columns, min(n_clusters, MOST_COLUMNS)))
+
+    def prepare(self, problem: Problem) -> tuple[Problem, np.ndarray | None]:
+        """Return the problem to fit, and the roots of the degrees in its units, if it is divided by them."""
+        if not self.normalised:
+            return problem, None
+        if problem.diagonal != "ignore":
+            problem = Problem.of(Labelled(problem.M, problem.labels), problem.mask, "ignore")
+        roots = root_degrees(problem.scaled)
+        return problem.divided(roots), np.ldexp(roots, problem.exponent)
+
+    def cluster(self, factor: SymmetricReLU, *, seed: int, n_fits: int) -> Callable[[int], Clusters]:
+        """Return the clusters of a factor, which holds ``n_fits`` fits side by side, as a function of k."""
+        U, signature = factor.U, factor.signature
+        if self.name == "directions":
+            return partial(DirectionClusters.of, U, signature, seed=seed, n_fits=n_fits)
+        tree = average_linkage_of_factor(U, signature)
+        return lambda n_clusters: LinkageClusters(tree.cut(n_clusters), tree, U, signature)
+
+
+# Linkage comes first and is taken if both are equal. Two moons need more columns than clusters, and more than
+# 10 change little. The settings of directions are those of link prediction: few steps, a penalty, a low weight
+# of pairs without a link, and the mean of several fits, which depends less on the seed.
+METHODS = {
+    method.name: method
+    for method in (
+        ClusterMethod(
+            "linkage", False, 10, shrinkage=0.025, zero_weight=1.0, init="spectral", max_iter=120, n_init=1
+        ),
+        ClusterMethod(
+            "directions", True, 16, shrinkage=0.2, zero_weight=0.1, init="random", max_iter=20, n_init=5
+        ),
+    )
+}
