@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
 from helpers import random_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.metrics import accuracy_score
 
 from symrelu import metrics
+from symrelu.problem import Problem
 
 
 def errors(M, X, support):
@@ -22,16 +25,16 @@ def test_errors_by_definition(kind, scale, support):
     rng = np.random.default_rng(0)
     U, s = rng.standard_normal((30, 3)), np.array([1, 1, -1])
     X = (U * s) @ U.T
-    for hidden, settings in (
+    for hidden, given_as in (
         (np.zeros((30, 30), bool), {}),
         (np.eye(30, dtype=bool), {"diagonal": "ignore"}),
         (problem.unknown, {"mask": kind(problem.unknown)}),
     ):
         wrong = errors(problem.M, X, support)[~hidden]
         expected = np.linalg.norm(wrong) / np.linalg.norm(problem.M[~hidden])
-        given, settings = (kind(problem.M * scale), U * np.sqrt(scale), s), settings | {"support": support}
-        assert_allclose(metrics.relative_error(*given, **settings), expected, rtol=1e-10)
-        assert_allclose(metrics.half_squared_error(*given, **settings), expected**2 / 2, rtol=1e-10)
+        given, given_as = (kind(problem.M * scale), U * np.sqrt(scale), s), given_as | {"support": support}
+        assert_allclose(metrics.relative_error(*given, **given_as), expected, rtol=1e-10)
+        assert_allclose(metrics.half_squared_error(*given, **given_as), expected**2 / 2, rtol=1e-10)
 
 
 @pytest.mark.parametrize("support", ["equal", "at_least"])
@@ -130,3 +133,31 @@ def test_a_random_mask_takes_every_random_state():
 def test_a_random_mask_needs_a_fraction():
     with pytest.raises(ValueError, match=r"fraction must be a number in \(0, 0.99\], got 0"):
         metrics.random_mask(10, 0)
+
+
+# ---------------------------------------------------------------------------------- modularity
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**31), k=st.integers(1, 5), scale=st.sampled_from([1.0, 1e-150, 1e150]))
+def test_modularity_is_that_of_networkx(seed, k, scale):
+    networkx = pytest.importorskip("networkx")
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.random((12, 12)) * (rng.random((12, 12)) < 0.4), 1)
+    upper[0, 1] = 1.0
+    M = upper + upper.T
+    labels = rng.integers(0, k, 12)
+    groups = [set(np.flatnonzero(labels == label).tolist()) for label in np.unique(labels)]
+    expected = networkx.community.modularity(networkx.from_numpy_array(M), groups)
+    for matrix in (scale * M, sparse.csr_array(scale * M), scale * M + np.eye(12)):
+        assert_allclose(metrics.modularity(matrix, labels), expected, rtol=1e-9, atol=1e-12)
+    mask = np.zeros((12, 12), bool)
+    mask[2, 3] = mask[3, 2] = True
+    hidden = np.where(mask, 0.0, M)
+    for masked in (metrics.modularity(M, labels, mask=mask), metrics.modularity(Problem.of(M, mask), labels)):
+        assert_allclose(masked, metrics.modularity(hidden, labels))
+
+
+def test_modularity_needs_a_label_for_each_item():
+    with pytest.raises(ValueError, match="labels must have one entry for each of the 3 items, got 2"):
+        metrics.modularity(np.ones((3, 3)), [0, 1])

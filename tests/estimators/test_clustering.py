@@ -1,7 +1,8 @@
-"""SymReLUClustering: scikit-learn's contract, the linkage of its own X, and clusters that are right."""
+"""SymReLUClustering: scikit-learn's contract, its two methods, and clusters that are right."""
 
 import inspect
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,11 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symrelu import AAPB, decompose
+from symrelu import AAPB, Status, decompose
 from symrelu.datasets import load_digits_graph
 from symrelu.estimators.clustering import SymReLUClustering
+from symrelu.fit.cluster_methods import METHODS
 from symrelu.graphs import self_tuning_graph
-from symrelu.metrics import clustering_accuracy
+from symrelu.metrics import clustering_accuracy, modularity
+from symrelu.problem import Problem
 
 BLOBS, BLOB = make_blobs(n_samples=60, centers=3, n_features=4, random_state=0)
 CHECKED = [SymReLUClustering(max_iter=30), SymReLUClustering(affinity="self_tuning", max_iter=30)]
@@ -86,7 +89,7 @@ def test_two_clusters_that_are_not_round(shape):
 
 
 def test_labels_are_the_average_linkage_of_max_0_x(M):
-    model = SymReLUClustering(5, n_components=4, random_state=0, max_iter=10).fit(M)
+    model = SymReLUClustering(5, method="linkage", n_components=4, random_state=0, max_iter=10).fit(M)
     X = (model.embedding_ * model.signature_) @ model.embedding_.T
     S = np.maximum(0, (X + X.T) / 2)
     np.fill_diagonal(S, 0)
@@ -111,9 +114,9 @@ def test_digits_are_found_better_than_by_spectral_clustering():
 def test_every_parameter_reaches_decompose(monkeypatch, M):
     received = {}
 
-    def spy(matrix, rank, **settings):
-        received.update(settings, rank=rank, mask=matrix.mask)
-        return decompose(matrix, rank, random_state=0, max_iter=1)
+    def spy(problem, rank, **settings):
+        received.update(settings, rank=rank, mask=problem.mask, unit=problem.alpha_of(1.0))
+        return decompose(problem, rank, random_state=0, max_iter=1)
 
     monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
     values = {
@@ -121,7 +124,6 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "n_negative": 2,
         "diagonal": "fit",
         "solver": AAPB(step_size=2),
-        "alpha": 0.5,
         "zero_weight": 0.5,
         "support": "at_least",
         "init": "imputed",
@@ -136,17 +138,41 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "verbose": 2,
     }
     mask = np.zeros((60, 60), dtype=bool)
-    SymReLUClustering(3, **values).fit(M, mask=mask)
+    SymReLUClustering(3, method="linkage", shrinkage=0.25, **values).fit(M, mask=mask)
     values["rank"] = values.pop("n_components")
     assert {name: received[name] for name in (*values, "mask")} == {**values, "mask": mask}
-    assert set(SymReLUClustering().get_params()) == {*values, "n_clusters", "n_components", "affinity"} - {
-        "rank"
-    }
+    assert received["alpha"] == 0.25 * received["unit"]
+    further = {"n_clusters", "method", "n_components", "affinity", "alpha", "shrinkage", "n_init", "n_jobs"}
+    assert set(SymReLUClustering().get_params()) == {*values, *further} - {"rank"}
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_settings_that_the_method_decides(monkeypatch, M, method):
+    received = []
+
+    def spy(problem, rank, **settings):
+        received.append(settings | {"shrinkage": settings["alpha"] / problem.alpha_of(1.0)})
+        return decompose(problem, rank, **settings | {"max_iter": 1})
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
+    SymReLUClustering(3, method=method.name, random_state=0).fit(M)
+    assert len(received) == method.n_init
+    for settings in received:
+        for name in ("zero_weight", "init", "max_iter"):
+            assert settings[name] == getattr(method, name)
+        assert_allclose(settings["shrinkage"], method.shrinkage)
 
 
 def test_defaults_that_are_not_its_own_are_those_of_decompose():
     function = inspect.signature(decompose).parameters
-    own = {"n_negative": 1, "diagonal": "ignore", "init": "spectral", "max_iter": 120}
+    own = {
+        "n_negative": 1,
+        "diagonal": "ignore",
+        "alpha": None,
+        "zero_weight": None,
+        "init": None,
+        "max_iter": None,
+    }
     for name, value in SymReLUClustering().get_params().items():
         if name in function:
             assert value == own.get(name, function[name].default), name
@@ -167,7 +193,7 @@ def test_defaults_that_are_not_its_own_are_those_of_decompose():
     ],
 )
 def test_rank_and_signs(M, settings, rank, n_negative):
-    model = SymReLUClustering(**settings, random_state=0, max_iter=2).fit(M)
+    model = SymReLUClustering(**settings, method="linkage", random_state=0, max_iter=2).fit(M)
     assert model.embedding_.shape == (60, rank)
     assert np.sum(model.signature_ < 0) == n_negative
     assert_array_equal(np.unique(model.labels_), np.arange(settings["n_clusters"]))
@@ -214,8 +240,11 @@ def test_reaching_max_iter_is_normal_but_running_out_of_time_is_told(M):
 
 
 def test_attributes_are_the_solution(M):
-    model = SymReLUClustering(3, random_state=0, max_iter=20).fit(M)
-    solution = decompose(M, 10, n_negative=1, diagonal="ignore", init="spectral", random_state=0, max_iter=20)
+    model = SymReLUClustering(3, method="linkage", random_state=0, max_iter=20).fit(M)
+    alpha = Problem.of(M, None, "ignore").alpha_of(0.01)
+    solution = decompose(
+        M, 10, n_negative=1, diagonal="ignore", init="spectral", alpha=alpha, random_state=0, max_iter=20
+    )
     assert_array_equal(model.embedding_, solution.U)
     assert model.n_iter_ == solution.n_iter
     assert model.relative_error_ == solution.relative_error
@@ -281,7 +310,7 @@ def test_a_networkx_graph():
         (
             {"n_clusters": 0},
             ValueError,
-            r"n_clusters must be an integer from 1 to 60 \(the number of items\), got 0",
+            r"n_clusters must be an integer from 1 to 60 \(the number of items\) or None, got 0",
         ),
         ({"n_clusters": 61}, ValueError, r"n_clusters must be an integer from 1 to 60 .*got 61"),
         ({"n_clusters": 2.0}, TypeError, "n_clusters must be an integer from 1 to 60"),
@@ -292,6 +321,17 @@ def test_a_networkx_graph():
         ({"n_negative": 1.5}, TypeError, "n_negative must be an integer of at least 0"),
         ({"affinity": "rbf"}, ValueError, "affinity must be one of 'auto', 'precomputed', 'self_tuning', got"),
         ({"solver": "newton"}, ValueError, "solver must be one of"),
+        (
+            {"method": "kmeans"},
+            ValueError,
+            "method must be one of 'auto', 'linkage', 'directions', got 'kmeans'",
+        ),
+        ({"shrinkage": -1}, ValueError, "shrinkage must be a finite number >= 0, got -1"),
+        ({"alpha": 1.0, "shrinkage": 0.1}, ValueError, "alpha and shrinkage set the same penalty"),
+        ({"n_init": 0}, ValueError, "n_init must be an integer of at least 1, got 0"),
+        ({"zero_weight": 2}, ValueError, r"zero_weight must be a number in \(0, 1\], got 2"),
+        ({"init": np.ones((60, 10))}, ValueError, "n_init > 1 requires different starts"),
+        ({"n_init": 3, "checkpoint": "c"}, ValueError, "A checkpoint belongs to one fit"),
     ],
 )
 def test_bad_settings(M, settings, error, message):
@@ -304,6 +344,111 @@ def test_one_item_is_refused():
         ValueError, match="X must have at least 2 items, got 1 sample: there is nothing to cluster"
     ):
         SymReLUClustering(1).fit([[1.0]])
+
+
+# ---------------------------------------------------------------------------------- networks
+
+
+def block_model(sizes, inside, between, seed, weighted=False):
+    """Return a graph in which links inside blocks are more frequent, and the blocks."""
+    rng = np.random.default_rng(seed)
+    blocks = np.repeat(np.arange(len(sizes)), sizes)
+    rates = np.where(blocks[:, None] == blocks, inside, between)
+    upper = np.triu(rng.random(rates.shape) < rates, 1) * (
+        rng.uniform(0.5, 1.5, rates.shape) if weighted else 1.0
+    )
+    return sparse.csr_array(upper + upper.T), blocks
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_of_a_network(weighted):
+    M, blocks = block_model([80, 60, 40, 40], 0.25, 0.03, 0, weighted)
+    model = SymReLUClustering(4, random_state=0).fit(M)
+    assert model.method_ == "directions"
+    assert model.modularity_["directions"] > 1.04 * model.modularity_["linkage"]
+    assert normalized_mutual_info_score(blocks, model.labels_) > 0.9
+    assert_array_equal(np.argmax(model.memberships_, axis=1), model.labels_)
+
+
+def test_the_number_of_blocks_is_found():
+    M, blocks = block_model([60, 50, 50, 40], 0.3, 0.03, 1)
+    model = SymReLUClustering(None, random_state=0).fit(M)
+    assert model.n_clusters_ == 4
+    assert normalized_mutual_info_score(blocks, model.labels_) > 0.9
+    best = model.selection_.best
+    assert (best.method, best.n_clusters) == (model.method_, 4)
+    assert not hasattr(model.set_params(n_clusters=3).fit(M), "selection_")
+
+
+def test_the_method_with_the_clearly_larger_modularity_is_taken(M):
+    both = SymReLUClustering(3, random_state=0).fit(M)
+    for name in METHODS:
+        alone = SymReLUClustering(3, method=name, random_state=0).fit(M)
+        assert alone.method_ == name
+        assert alone.modularity_ == {name: both.modularity_[name]}
+        assert_allclose(alone.modularity_[name], modularity(M, alone.labels_))
+        if name == both.method_:
+            assert_array_equal(alone.labels_, both.labels_)
+    linkage, directions = both.modularity_["linkage"], both.modularity_["directions"]
+    assert both.method_ == ("directions" if directions > 1.04 * linkage else "linkage")
+
+
+def test_outliers_instead_of_clusters_are_told():
+    """Linkage finds them in a network with hubs."""
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.les_miserables_graph()
+    with pytest.warns(UserWarning, match=r"One cluster holds 7\d of 77 items, and the . others at most . each"):
+        SymReLUClustering(5, method="linkage", random_state=0).fit(graph)
+    model = SymReLUClustering(6, random_state=0).fit(graph)  # a warning would be an error here
+    assert model.modularity_["directions"] > 0.5
+
+
+def test_fewer_directions_than_clusters():
+    M = np.kron(np.eye(2), np.ones((5, 5)))
+    with pytest.warns(UserWarning, match=r"Only . of n_clusters=9 clusters were found"):
+        model = SymReLUClustering(9, method="directions", n_components=1, n_init=1, random_state=0).fit(M)
+    assert model.n_clusters_ == len(np.unique(model.labels_)) == model.memberships_.shape[1] < 9
+    assert SymReLUClustering(9, random_state=0).fit(M).n_clusters_ == 9  # by linkage
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_units_do_not_matter(method, scale):
+    M, _ = block_model([30, 30], 0.4, 0.05, 0)
+    one, other = (SymReLUClustering(2, method=method, random_state=0).fit(c * M) for c in (1.0, scale))
+    assert_array_equal(one.labels_, other.labels_)
+    assert_allclose(one.memberships_, other.memberships_, atol=1e-4)  # rounding, amplified by the steps
+    assert_array_equal(one.predict(M[:5]), other.predict(scale * M[:5]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_of_items_does_not_matter(method):
+    M, _ = block_model([40, 40, 40], 0.4, 0.03, 0)
+    order = np.random.default_rng(0).permutation(120)
+    labels = SymReLUClustering(3, method=method, random_state=0).fit_predict(M)
+    permuted = SymReLUClustering(3, method=method, random_state=0).fit_predict(M[order][:, order])
+    assert adjusted_rand_score(labels[order], permuted) > 0.9
+
+
+def test_alpha_is_deprecated(M):
+    with pytest.warns(FutureWarning, match="alpha"):
+        old = SymReLUClustering(3, method="linkage", alpha=0.3, random_state=0).fit(M)
+    share = 0.3 / Problem.of(M, None, "ignore").alpha_of(1.0)
+    new = SymReLUClustering(3, method="linkage", shrinkage=share, random_state=0).fit(M)
+    assert_allclose(old.embedding_, new.embedding_, rtol=1e-6)
+
+
+def test_ctrl_c_in_the_first_fit_ends_with_its_clusters(M, monkeypatch):
+    calls = []
+
+    def interrupted(problem, rank, **settings):
+        calls.append(rank)
+        return replace(decompose(problem, rank, **settings), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    with pytest.warns(ConvergenceWarning):
+        model = SymReLUClustering(3, random_state=0).fit(M)
+    assert (calls, model.method_, len(np.unique(model.labels_))) == ([10], "linkage", 3)
 
 
 def test_kmeans_on_the_factor_is_not_offered():

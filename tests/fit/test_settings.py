@@ -161,7 +161,11 @@ def test_decompose_takes_the_settings_and_the_data():
 
 OTHER_DEFAULTS = {
     "SymReLU": {"n_negative": "auto", "diagonal": "auto", "alpha": None, "tol": 1e-6},
-    "SymReLUClustering": {"n_negative": 1, "diagonal": "ignore", "init": "spectral", "max_iter": 120},
+    # None where the default depends on the method.
+    "SymReLUClustering": {
+        **{"n_negative": 1, "diagonal": "ignore"},
+        **dict.fromkeys(("alpha", "zero_weight", "init", "max_iter")),
+    },
     "LinkPredictor": {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "init": "random", "max_iter": 20},
     "symmetric_nmf": {"init": None, "gtol": 1e-6},
     "three_block_nmd": {"init": None, "gtol": 1e-6},

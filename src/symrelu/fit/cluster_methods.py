@@ -73,7 +73,7 @@ METHODS = {
     method.name: method
     for method in (
         ClusterMethod(
-            "linkage", False, 10, shrinkage=0.025, zero_weight=1.0, init="spectral", max_iter=120, n_init=1
+            "linkage", False, 10, shrinkage=0.01, zero_weight=1.0, init="spectral", max_iter=120, n_init=1
         ),
         ClusterMethod(
             "directions", True, 16, shrinkage=0.2, zero_weight=0.1, init="random", max_iter=20, n_init=5
