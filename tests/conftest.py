@@ -12,8 +12,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]
 
-# Small tests shall run on threads too.
-threads.MIN_WORK_OF_A_THREAD = 1
+# In the tests of these packages small passes run on threads too. Elsewhere that only takes time.
+THREADED = {"kernels", "operators", "solvers", "fitted", "fit"}
 new_rows._NUMBERS_OF_A_WORKER = 1
 # Those of torch wait by spinning: beside other tests they take longer than they save.
 torch.set_num_threads(1)
@@ -29,6 +29,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def pytest_collection_modifyitems(config, items):
     """Leave out scikit-learn's check of array API input: we claim none, so that it would only skip itself."""
     items[:] = [item for item in items if "check_array_api_input" not in item.name]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Run small passes on threads in the tests of ``THREADED``."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.path.parent.name in THREADED:
+            patch.setattr(threads, "MIN_WORK_OF_A_THREAD", 1)
+        return (yield)
 
 
 @pytest.fixture
