@@ -13,7 +13,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 collect_ignore = ["example_experiment.py", "example_solver.py"]
 
 # In the tests of these packages small passes run on threads too. Elsewhere that only takes time.
-THREADED = {"kernels", "operators", "solvers", "fitted", "fit"}
+THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}
 new_rows._NUMBERS_OF_A_WORKER = 1
 # Those of torch wait by spinning: beside other tests they take longer than they save.
 torch.set_num_threads(1)
