@@ -1,3 +1,4 @@
+import contextlib
 import os
 
 import pytest
@@ -31,12 +32,19 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if "check_array_api_input" not in item.name]
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "blas_threads: a test of threads, during which BLAS keeps its own")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item, nextitem):
-    """Run small passes on threads in the tests of ``THREADED``."""
-    with pytest.MonkeyPatch.context() as patch:
+    """Run small passes on threads in the tests of ``THREADED``, but BLAS on one: its threads wait spinning."""
+    with contextlib.ExitStack() as stack:
         if item.path.parent.name in THREADED:
+            patch = stack.enter_context(pytest.MonkeyPatch.context())
             patch.setattr(threads, "MIN_WORK_OF_A_THREAD", 1)
+        if not item.get_closest_marker("blas_threads"):
+            stack.enter_context(threads.single_threaded_blas())
         return (yield)
 
 

@@ -78,6 +78,7 @@ def test_interrupted_restarts(M, monkeypatch):
     assert len(fits) == 1
 
 
+@pytest.mark.blas_threads
 def test_same_seed_same_factor_on_any_number_of_threads():
     M, _ = make_relu_gram(700, 10, random_state=0)
     fitted = {}

@@ -21,6 +21,8 @@ from symrelu.fitted.history import Status
 from symrelu.kernels.threads import allowed_threads, single_threaded_blas
 from symrelu.solvers import AAPB, LBFGS, PALM
 
+pytestmark = pytest.mark.blas_threads
+
 NO_TESTS = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0}
 
 

@@ -161,11 +161,10 @@ def test_monotone_solvers_never_raise_the_objective(solver, problem, seed):
     assume(op.norm > 0)
     state = SOLVERS[solver].init(op, start(problem, seed))
     floor = 1e-13 * (op.norm**2 + state.objective)
-    with threads.single_threaded_blas():  # its threads wait by spinning, and these matrices are small
-        for _ in range(15):
-            after = SOLVERS[solver].step(op, state)
-            assert after.objective <= state.objective + floor
-            state = after
+    for _ in range(15):
+        after = SOLVERS[solver].step(op, state)
+        assert after.objective <= state.objective + floor
+        state = after
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
