@@ -210,7 +210,8 @@ def _to_json(name: Any) -> Any:
     if not _is_text_or_integer(name):
         raise TypeError(
             f"Names in a file must be strings, integers or tuples of these, got {name!r} of type "
-            f"{type(name).__name__}. Set node_names_ to such names, or delete it, and save again."
+            f"{type(name).__name__}. Set node_names_ = node_names_.astype(str).astype(object), or delete "
+            "node_names_, and save again."
         )
     return str(name) if isinstance(name, str) else int(name)
 
