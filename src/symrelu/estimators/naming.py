@@ -17,7 +17,8 @@ from symrelu.estimators.rankings import Ranking
 from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.validation import check_items
 
-_COMPARED_NAMES = 100_000  # difflib takes about a second for these, too long to wait for an error with more
+# difflib takes up to a second for these, and time in proportion: too long to wait for an error with more.
+_COMPARED_NAMES = 20_000
 _NUMBERS_ARE_INDICES = (
     "Numbers always mean indices: for names that are numbers or tuples of numbers, pass index_of(names)."
 )
@@ -61,7 +62,7 @@ class NameIndex:
         return np.array(indices, dtype=np.int64)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NameIndex, (self.names,)  # without the dict, which takes longer to read than to build
+        return NameIndex, (self.names,)  # without the dict, which is built again from the names
 
     @cached_property
     def has_numbers(self) -> bool:
