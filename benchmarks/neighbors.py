@@ -28,7 +28,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -51,10 +50,9 @@ from symrelu.kernels.memory import batches
 
 STORE = Path("build/benchmarks/neighbors/records.jsonl")
 RANKS = (8, 16, 32)
-PUBLISHED = ("email-Eu-core", "polblogs", "cora", "pubmed")
-UNLABELLED = ("celegans", "usair", "ecoli", "ppi")  # load_graph requires labels, which these do not have
+PUBLISHED = ("celegans", "usair", "ecoli", "ppi", "email-Eu-core", "polblogs", "cora", "pubmed")
 SAMPLES = ("ORL", "COIL20", "YaleB", "PIE", "COIL100", "TDT2")
-DATA = ("digits", *UNLABELLED, *PUBLISHED, *SAMPLES)
+DATA = ("digits", *PUBLISHED, *SAMPLES)
 
 
 # Embeddings: scores(rows) returns the scores of all nodes for each node of some rows.
@@ -187,20 +185,11 @@ def graph(name: str) -> Any:
     elif name in SAMPLES:
         M = self_tuning_graph(load_dataset(name).data)
     else:
-        M = load_graph(name).M if name in PUBLISHED else unlabelled_graph(name)
+        M = load_graph(name).M
     M = sparse.csr_array(M, copy=True)
     M.setdiag(0)
     M.eliminate_zeros()
     return M
-
-
-def unlabelled_graph(name: str) -> Any:
-    path = Path(os.environ.get("SYMRELU_DATA", "")) / f"graph_{name}.npz"
-    if not path.is_file():
-        raise FileNotFoundError(f"{name} was not found: set SYMRELU_DATA to the folder that holds {path.name}.")
-    with np.load(path) as content:
-        parts = (content["data"].astype(np.float64), content["indices"], content["indptr"])
-        return sparse.csr_array(parts, shape=tuple(content["shape"]))
 
 
 # Recall

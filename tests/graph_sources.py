@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from symrelu.datasets import GraphDataset
 from symrelu.graphs import from_edges
 
 networkx = pytest.importorskip("networkx")
@@ -122,6 +123,7 @@ SOURCES = {
     "torch, CSR": (lambda: tensor("sparse_csr"), False, True),
     "torch, CSC": (lambda: tensor("sparse_csc"), False, True),
     "edges": (lambda: from_edges(EDGES, nodes=NAMES), True, True),
+    "loaded graph": (lambda: GraphDataset(sparse.csr_array(A), None, "small"), False, True),
     "array": (lambda: A, False, False),
     "scipy": (lambda: sparse.csr_array(A), False, True),
 }

@@ -17,28 +17,29 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part of the repository only")
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1", "/ bare"),
-        ("evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32", "tile 16"),
-        ("memory.py --n 300 --rank 3 --steps 1", "MB"),
-        ("transform.py --n 200 --new 100 --rank 3", "in evaluations"),
-        (
-            "usefulness.py --tasks clustering --images digits --seeds 1 --jobs 2 --output out "
-            "--store scores.csv --methods 'control: linkage on M' 'control: linkage on the eigendecomposition'",
-            "| control: linkage on M | 0.887",
-        ),
-        ("rank.py --tasks synthetic --n 60 --seeds 1 --jobs 2 --output out", "| n=60, p=0.1 | 0 |"),
-        (
-            "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
-            "--store records.jsonl --output out",
-            "| eigsh, r = 8 | 0.10",
-        ),
-        ("solvers.py --problems tiny --seeds 1 --iterations 30 --output out", "geometric mean"),
-    ],
-)
-def test_benchmark_runs(tmp_path, command, expected):
+# Those that start processes are processes themselves. The others are called, since an import takes seconds.
+PROCESSES = {
+    "memory.py --n 300 --rank 3 --steps 1": "MB",
+    (
+        "usefulness.py --tasks clustering --images digits --seeds 1 --jobs 2 --output out "
+        "--store scores.csv --methods 'control: linkage on M' 'control: linkage on the eigendecomposition'"
+    ): "| control: linkage on M | 0.887",
+}
+CALLS = {
+    "evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1": "/ bare",
+    "evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32": "tile 16",
+    "transform.py --n 200 --new 100 --rank 3": "in evaluations",
+    "rank.py --tasks synthetic --n 30 --seeds 1 --output out": "| n=30, p=0.1 | 0 |",
+    (
+        "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
+        "--store records.jsonl --output out"
+    ): "| eigsh, r = 8 | 0.10",
+    "solvers.py --problems tiny --seeds 1 --iterations 30 --output out": "geometric mean",
+}
+
+
+@pytest.mark.parametrize("command", PROCESSES)
+def test_benchmark_runs(tmp_path, command):
     script, *options = shlex.split(command)
     result = subprocess.run(
         [sys.executable, str(FOLDER / script), *options],
@@ -48,7 +49,28 @@ def test_benchmark_runs(tmp_path, command, expected):
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
-    assert expected in result.stdout
+    assert PROCESSES[command] in result.stdout
+
+
+@pytest.fixture
+def call_benchmark(tmp_path, monkeypatch):
+    """A function that calls a script with its options, in an empty folder."""
+
+    def call(command):
+        script, *options = shlex.split(command)
+        monkeypatch.setattr(sys, "argv", [str(FOLDER / script), *options])
+        importlib.import_module(script.removesuffix(".py")).main()
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(FOLDER)
+    return call
+
+
+@pytest.mark.filterwarnings("ignore")  # as in a process of its own
+@pytest.mark.parametrize("command", CALLS)
+def test_benchmark_can_be_called(command, call_benchmark, capsys):
+    call_benchmark(command)
+    assert CALLS[command] in capsys.readouterr().out
 
 
 @pytest.fixture
@@ -105,18 +127,13 @@ def test_rows_of_lpca_share_fits(neighbors):
     assert [job.columns for job in jobs] == [4, 8, 16]
 
 
-def test_fuzzer_runs_every_check(tmp_path):
+@pytest.mark.filterwarnings("ignore")
+def test_fuzzer_runs_every_check(call_benchmark, capsys):
     """A run by hand says whether the fits pass; this one that every check is made, and the fuzzer works."""
-    options = "--fits 10 --seed 4 --output fuzz.json"
-    result = subprocess.run(
-        [sys.executable, str(FOLDER / "fuzz.py"), *options.split()],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    summary = json.loads((tmp_path / "fuzz.json").read_text())
-    assert result.returncode == (1 if summary["failures"] else 0), result.stderr
-    assert "| history |" in result.stdout
+    with pytest.raises(SystemExit) as end:
+        call_benchmark("fuzz.py --fits 10 --seed 4 --output fuzz.json")
+    summary = json.loads(Path("fuzz.json").read_text(encoding="utf-8"))
+    assert end.value.code == (1 if summary["failures"] else 0)
+    assert "| history |" in capsys.readouterr().out
     assert summary["checks"]["finished"] == {"passed": 10}, summary["failures"]
     assert all(counts.get("passed", 0) + counts.get("failed", 0) for counts in summary["checks"].values())

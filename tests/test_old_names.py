@@ -2,13 +2,12 @@
 
 import ast
 import importlib.util
-import subprocess
-import sys
 import warnings
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from fresh_imports import run_programs
 
 import symrelu
 from symrelu import old_names
@@ -111,15 +110,19 @@ def test_a_moved_name_says_where_it_is(path):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize(
-    "statement", ["import symrelu.loop", "from symrelu import loop", "from symrelu.loop import Limits"]
-)
-def test_each_kind_of_import(statement):
-    program = f"{statement}; import symrelu; symrelu.loop.Limits(max_iter=3)"
-    run = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning", "-c", program], capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
+STATEMENTS = ("import symrelu.loop", "from symrelu import loop", "from symrelu.loop import Limits")
+
+
+@pytest.fixture(scope="module")
+def imports():
+    programs = {each: f"{each}; import symrelu; symrelu.loop.Limits(max_iter=3)" for each in STATEMENTS}
+    programs |= {each: f"import symrelu; print(symrelu.{each}.__name__)" for each in symrelu._PACKAGES}
+    return run_programs(programs, "-W", "error::UserWarning")
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_each_kind_of_import(statement, imports):
+    assert imports[statement].returncode == 0, imports[statement].stderr
 
 
 def test_a_star_import_works_as_it_did():
@@ -166,9 +169,9 @@ def test_type_checkers_see_what_is_loaded():
 
 
 @pytest.mark.parametrize("package", symrelu._PACKAGES)
-def test_packages_are_attributes_from_the_start(package):
-    command = [sys.executable, "-c", f"import symrelu; print(symrelu.{package}.__name__)"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"symrelu.{package}\n"
+def test_packages_are_attributes_from_the_start(package, imports):
+    assert imports[package].returncode == 0, imports[package].stderr
+    assert imports[package].stdout == f"symrelu.{package}\n"
 
 
 def test_decompose_is_the_function_and_nothing_else():

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 
+from symrelu.fitted.clusters import modularity_of
 from symrelu.kernels.scores import pair_scores
 from symrelu.operators import Operator
 from symrelu.problem import Problem, read_hidden
@@ -275,15 +276,8 @@ def modularity(M: Any, labels: Any, *, mask: Any | None = None) -> float:
     >>> modularity(M, np.repeat([0, 1], 5))
     0.5
     """
-    if isinstance(M, Problem):
-        M, mask = M.M, M.mask if mask is None else M.hide(mask).mask
-    problem = Problem.of(M, mask, "ignore")
-    _, codes = np.unique(column_or_1d(labels), return_inverse=True)
+    problem = Problem.of(M) if mask is None else Problem.of(M).hide(mask)
+    codes = np.unique(column_or_1d(labels), return_inverse=True)[1]
     if len(codes) != problem.n:
         raise ValueError(f"labels must have one entry for each of the {problem.n} items, got {len(codes)}.")
-    weights = sparse.csr_array(problem.scaled)
-    degrees = weights.sum(axis=1, dtype=np.float64)
-    inside = codes[np.repeat(np.arange(problem.n), np.diff(weights.indptr))] == codes[weights.indices]
-    total = degrees.sum()
-    shares = np.bincount(codes, degrees) / total
-    return float(weights.data[inside].sum(dtype=np.float64) / total - np.sum(shares**2))
+    return modularity_of(problem.scaled, codes)

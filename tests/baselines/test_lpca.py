@@ -17,6 +17,8 @@ from symrelu.baselines import logistic_pca
 from symrelu.baselines.lpca import LogisticLoss
 from symrelu.problem import Problem
 
+pytestmark = pytest.mark.blas_threads
+
 
 def random_graph(n=30, seed=0, density=0.2):
     rng = np.random.default_rng(seed)

@@ -14,7 +14,7 @@ from example_experiment import make_ranks
 from typer.testing import CliRunner
 
 from symrelu import cli
-from symrelu.experiments import real, signed
+from symrelu.experiments import real, signed, synthetic
 from symrelu.experiments.cases import ReluGram
 
 PNG = b"\x89PNG"
@@ -145,10 +145,10 @@ def test_reproduce_refuses_before_the_work(tmp_path, monkeypatch, capsys, no_dat
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_keeps_the_cells_that_ended(tmp_path, jobs):
+def test_ctrl_c_keeps_the_cells_that_ended(tmp_path, monkeypatch, capsys, jobs):
     """Stopped after the first cell, the run says how to go on, and goes on."""
     program = """
-import os, signal, sys, time
+import os, signal, time
 from pathlib import Path
 from dataclasses import replace
 from threading import Thread
@@ -163,17 +163,16 @@ def press_ctrl_c():
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
     synthetic.QUICK_COLUMNS = synthetic.paper.SYNTHETIC_COLUMNS[:1]
-    synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=200)
-    if sys.argv.pop() == "stop":
-        Thread(target=press_ctrl_c, daemon=True).start()
+    synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=40)
+    Thread(target=press_ctrl_c, daemon=True).start()
     cli.main()
 """
     script = tmp_path / "program.py"
     script.write_text(program)
-    options = ["reproduce", "synthetic", "--quick", "-o", "out", f"--jobs={jobs}"]
-    command = [sys.executable, str(script), *options]
+    options = ["reproduce", "synthetic", "--quick", "-o", "out"]
+    command = [sys.executable, str(script), *options, f"--jobs={jobs}"]
     result = subprocess.run(
-        [*command, "stop"], cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=120
+        command, cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=120
     )
     assert result.returncode == 130, result.stderr
     assert "run the same command again to resume." in result.stderr
@@ -181,7 +180,10 @@ if __name__ == "__main__":
     stored = len(list((tmp_path / "out" / "cells").glob("*.json")))
     assert 1 <= stored < 15
     assert not list((tmp_path / "out" / "cells").glob(".symrelu*"))
-    result = subprocess.run([*command, "go on"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stderr
-    assert f"{stored} of 15 fits were stored by an earlier run" in result.stderr
-    assert "15 of 15 fits are stored" in result.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(synthetic, "QUICK_COLUMNS", synthetic.paper.SYNTHETIC_COLUMNS[:1])
+    monkeypatch.setattr(synthetic, "LIMITS", replace(synthetic.LIMITS, max_iter=40))
+    code, out, err = symrelu(monkeypatch, capsys, *options)
+    assert code == 0
+    assert f"{stored} of 15 fits were stored by an earlier run" in err
+    assert "15 of 15 fits are stored" in out

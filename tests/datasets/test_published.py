@@ -155,14 +155,35 @@ def test_olivetti_is_an_alternative(monkeypatch):
         datasets.load_orl(source="web")
 
 
-def test_graphs(tmp_path, monkeypatch):
+def small_graph(folder, monkeypatch, name, labels=None):
+    """Let a graph be a path of three nodes; return its matrix, and the path and the digest of its file."""
     A = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.uint8))
-    path = tmp_path / "graph_cora.npz"
-    np.savez(path, data=A.data, indices=A.indices, indptr=A.indptr, shape=A.shape, gnd=[1, 0, 2])
-    (source,) = sources.GRAPHS["cora"]
+    (source,) = sources.GRAPHS[name]
+    path = folder / source.npz
+    target = {} if labels is None else {"gnd": labels}
+    np.savez(path, data=A.data, indices=A.indices, indptr=A.indptr, shape=A.shape, **target)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    small = type(source)("cora", source.npz, digest, (3, 3), 2, page=source.page)
-    monkeypatch.setitem(sources.GRAPHS, "cora", (small,))
+    classes = 0 if labels is None else len(set(labels) - {0})
+    small = type(source)(name, source.npz, digest, (3, 3), classes, page=source.page)
+    monkeypatch.setitem(sources.GRAPHS, name, (small,))
+    return A, path, digest
+
+
+@pytest.mark.parametrize("name", ["celegans", "usair", "ecoli", "ppi"])
+def test_graphs_without_labels(tmp_path, monkeypatch, name):
+    assert sources.GRAPHS[name][0].classes == 0
+    A, path, digest = small_graph(tmp_path, monkeypatch, name)
+    dataset = datasets.load_graph(name, tmp_path)
+    assert_array_equal(dataset.M.toarray(), A.toarray())
+    assert (dataset.target, dataset.name, dataset.M.dtype) == (None, name, np.float64)
+    assert published.find_dataset(name, tmp_path).sha256 == digest
+    path.write_bytes(b"other")
+    with pytest.raises(ValueError, match=r"must have the SHA-256"):
+        datasets.load_graph(name, tmp_path)
+
+
+def test_graphs(tmp_path, monkeypatch):
+    A, path, digest = small_graph(tmp_path, monkeypatch, "cora", [1, 0, 2])
     dataset = datasets.load_graph("cora", tmp_path)
     assert_array_equal(dataset.M.toarray(), A.toarray())
     assert_array_equal(dataset.target, [0, -1, 1])
@@ -189,6 +210,7 @@ if os.environ.get("SYMRELU_DATA"):  # the real files, where a data directory has
 
     @pytest.mark.parametrize("name", list(sources.GRAPHS))
     def test_real_graphs(name):
-        M = datasets.load_graph(name).M
+        M, target, _ = datasets.load_graph(name)
+        assert (target is None) == (name in ("celegans", "usair", "ecoli", "ppi"))
         assert abs(M - M.T).max() == 0
         assert not M.diagonal().any()

@@ -91,3 +91,19 @@ def test_before_fit(query):
 def test_wrong_shape(fitted):
     with pytest.raises(ValueError, match="120 features, but SymReLUClustering is expecting 90"):
         fitted.predict(sparse.csr_array(M))
+
+
+def test_clusters_by_name():
+    networkx, pandas = pytest.importorskip("networkx"), pytest.importorskip("pandas")
+    graph = networkx.karate_club_graph()
+    names = {k: f"member {k}" for k in graph}
+    model = SymReLUClustering(2, random_state=0).fit(networkx.relabel_nodes(graph, names))
+    frame = model.to_frame()
+    assert list(frame.columns) == ["node", "cluster", "membership"]
+    assert list(frame["node"]) == list(names.values())
+    assert_array_equal(frame["cluster"], model.labels_)
+    assert_allclose(frame["membership"], model.memberships_[np.arange(34), model.labels_])
+    plain = (
+        SymReLUClustering(2, random_state=0).fit(networkx.to_scipy_sparse_array(graph, dtype=float)).to_frame()
+    )
+    pandas.testing.assert_series_equal(plain["node"], pandas.Series(np.arange(34), name="node"))

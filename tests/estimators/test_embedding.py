@@ -588,13 +588,18 @@ UNITS = {
 }
 
 
+@cache
+def fitted_in_units(case, scale):
+    settings = {"n_components": 3, "random_state": 0, "max_iter": 60, **UNITS[case]}
+    return SymReLU(**settings).fit(scale * weighted_graph(24))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("case", UNITS)
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("case", UNITS)
 def test_units_of_the_matrix_are_units_of_the_embedding(case, scale):
     M = weighted_graph(24)
-    settings = {"n_components": 3, "random_state": 0, "max_iter": 60, **UNITS[case]}
-    one, other = SymReLU(**settings).fit(M), SymReLU(**settings).fit(scale * M)
+    one, other = fitted_in_units(case, 1.0), fitted_in_units(case, scale)
     assert other.embedding_.shape == one.embedding_.shape
     assert (other.n_iter_, other.stop_reason_, other.diagonal_) == (
         one.n_iter_,

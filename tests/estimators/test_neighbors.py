@@ -8,7 +8,7 @@ import torch
 from example_graphs import GRAPHS, counted, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from symrelu import NeighborEmbedding, SymReLU
 from symrelu.fit import neighbor_search
 from symrelu.fitted import NeighborVectors
-from symrelu.graphs import from_edges
+from symrelu.graphs import Labelled, from_edges
+from symrelu.graphs.edges import as_labels
 
 networkx = pytest.importorskip("networkx", reason="networkx is not installed (extra 'graph')")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -148,7 +149,9 @@ BAD_SETTINGS = {
     "recall 0": ({"recall": 0}, ValueError, r"recall must be a number in \(0, 1\], got 0"),
     "recall above 1": ({"recall": 1.01}, ValueError, r"recall must be a number in \(0, 1\], got 1.01"),
     "float64": ({"dtype": "float64"}, ValueError, "dtype must be one of 'float32', 'float16', got 'float64'"),
-    "a type": ({"dtype": int}, ValueError, "dtype must be one of 'float32', 'float16', got"),
+    "a type": ({"dtype": int}, ValueError, "dtype must be one of 'float32', 'float16', got 'int64'"),
+    "a class": ({"dtype": SymReLU}, ValueError, "dtype must be one of 'float32', 'float16', got"),
+    "no type": ({"dtype": None}, ValueError, "dtype must be one of 'float32', 'float16', got None"),
     "negative": ({"n_negative": -1}, ValueError, "n_negative must be an integer of at least 0, got -1"),
     "auto": ({"n_negative": "auto"}, TypeError, "n_negative must be an integer of at least 0, got 'auto'"),
     "no steps": ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
@@ -303,6 +306,17 @@ def test_unfitted():
     assert not hasattr(model, "certificate_")
 
 
+FROM_VECTORS = ["item_vectors_", "query_vectors_", "signature_", "threshold_", "certificate_", "n_components_"]
+
+
+@pytest.mark.parametrize("attribute", FROM_VECTORS)
+def test_an_attribute_before_fit(attribute):
+    model = NeighborEmbedding()
+    with pytest.raises(NotFittedError, match=rf"has no {attribute} yet: call fit first"):
+        getattr(model, attribute)
+    assert not hasattr(model, attribute)
+
+
 # Copies and files
 
 
@@ -327,6 +341,72 @@ def test_saved_and_loaded(tmp_path, dtype):
     assert_array_equal(loaded.neighbors(4), model.neighbors(4))
     rows = np.vstack([TREE.toarray()[:3], np.eye(31)[13:14]])
     assert_array_equal(loaded.transform(rows), model.transform(rows))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.dtype("float16"), "float16"])
+def test_types_of_numpy(dtype):
+    model = NeighborEmbedding(dtype=dtype, **QUICK).fit(TREE)
+    assert model.item_vectors_.dtype == np.float16
+    assert model.get_params()["dtype"] is dtype
+
+
+STORED_NAMES = {
+    "strings": ["é", "", "a\x00", *map(str, range(28))],
+    "integers": list(range(100, 131)),
+    "integers of NumPy": [np.int64(k) for k in range(100, 131)],
+    "pairs": [(k // 6, f"{k % 6}") for k in range(31)],
+    "a mixture": [*range(28), "28", "last", ("a", 1)],
+}
+
+
+@pytest.mark.parametrize("case", STORED_NAMES)
+def test_names_come_back_from_a_file(tmp_path, case):
+    names = STORED_NAMES[case]
+    model = NeighborEmbedding(**QUICK).fit(Labelled(TREE, as_labels(names)))
+    model.save(tmp_path / "tree.npz")
+    loaded = NeighborEmbedding.load(tmp_path / "tree.npz")
+    assert loaded.node_names_.tolist() == names
+    assert loaded.node_names_.dtype == object
+    assert all(type(name) in (str, int, tuple) for name in loaded.node_names_)
+    assert_array_equal(loaded.index_of(names), np.arange(31))
+    if isinstance(names[-1], (str, tuple)):
+        assert loaded.neighbors(names[-1]).tolist() == model.neighbors(names[-1]).tolist()
+    rows = named(TREE.toarray(), names).iloc[[3, 20], ::-1]
+    assert_array_equal(loaded.transform(rows), loaded.transform(TREE[[3, 20]]))
+
+
+def test_names_that_a_file_cannot_hold(tmp_path):
+    names = [*map(str, range(30)), frozenset("a")]
+    model = NeighborEmbedding(**QUICK).fit(Labelled(TREE, as_labels(names)))
+    assert [names[k] for k in model.vectors_.neighbors(30)] == model.neighbors(frozenset("a")).tolist()
+    path = tmp_path / "tree.npz"
+    with pytest.raises(
+        TypeError, match=r"Names in a file must be strings, .*got frozenset.*Set node_names_ = "
+    ):
+        model.save(path)
+    assert not path.exists()
+    model.node_names_ = model.node_names_.astype(str).astype(object)
+    assert model.index_of("frozenset({'a'})") == 30
+    model.save(path)
+    assert NeighborEmbedding.load(path).node_names_[30] == "frozenset({'a'})"
+    del model.node_names_
+    model.save(path)
+    assert not hasattr(NeighborEmbedding.load(path), "node_names_")
+
+
+def test_nearest_nodes_with_scores(tree):
+    items, scores = tree.top_k([4, 30], 5)
+    X = tree.query_vectors_ @ tree.item_vectors_.T
+    np.fill_diagonal(X, -np.inf)
+    assert items.shape == scores.shape == (2, 5)
+    assert scores.dtype == np.float32
+    assert_allclose(scores, -np.sort(-X[[4, 30]])[:, :5], rtol=1e-5, atol=1e-6)
+    for node, found, score in zip((4, 30), items, scores, strict=True):
+        assert_array_equal(found[score > tree.threshold_], tree.neighbors(node))
+    half = NeighborEmbedding(dtype="float16", **QUICK).fit(TREE)
+    items, scores = half.top_k(4, 31)
+    assert_array_equal(items[scores > half.threshold_], half.neighbors(4))
+    assert items[0, -1] == -1
 
 
 def test_a_changed_file_is_refused(tree, tmp_path):

@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from symrelu.estimators import NeighborEmbedding
 
+pytestmark = pytest.mark.blas_threads
+
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra 'vectors')")
 
 CASES = {

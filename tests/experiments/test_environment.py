@@ -14,6 +14,8 @@ import symrelu
 from symrelu.experiments import environment
 from symrelu.experiments.environment import describe_environment
 
+pytestmark = pytest.mark.blas_threads
+
 
 @pytest.fixture
 def described():

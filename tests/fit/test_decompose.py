@@ -13,6 +13,8 @@ from symrelu import AAPB, Status, decompose, metrics
 from symrelu.datasets import make_relu_gram
 from symrelu.kernels.threads import _blas_libraries
 
+pytestmark = pytest.mark.blas_threads
+
 
 def test_paper_example_is_what_the_paper_says():
     assert np.linalg.matrix_rank(PAPER_EXAMPLE) == 5

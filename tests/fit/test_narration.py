@@ -1,12 +1,11 @@
 """What a fit says, and where."""
 
 import logging
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fresh_imports import run_programs
 
 from symrelu import decompose
 from symrelu.fit.narration import LineTimer, Narrator, narrated
@@ -61,20 +60,31 @@ assert logging.getLogger("symrelu").level == logging.NOTSET
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "shown"),
-    [
-        ("", True),
-        ("sys.modules['rich.console'] = None", True),  # as if rich were not installed
-        ("logging.basicConfig(level=logging.INFO, format='mine %(message)s')", "mine step 1"),
-        ("logging.basicConfig(format='mine %(message)s')", "mine step 1"),  # the root is left at WARNING
-        ("logging.getLogger('symrelu').addHandler(logging.NullHandler())", False),
-    ],
-    ids=["rich", "no rich", "logging set up", "logging set to warnings", "silenced"],
-)
-def test_lines_go_to_stderr_unless_logging_is_set_up(before, shown):
-    command = [sys.executable, "-c", PROGRAM.format(before=before, handlers=int("Null" in before))]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
+BEFORE = {  # and what is shown then
+    "rich": ("", True),
+    "logging set up": ("logging.basicConfig(level=logging.INFO, format='mine %(message)s')", "mine step 1"),
+    # The root is left at WARNING.
+    "logging set to warnings": ("logging.basicConfig(format='mine %(message)s')", "mine step 1"),
+    "silenced": ("logging.getLogger('symrelu').addHandler(logging.NullHandler())", False),
+    # As if rich were not installed. This is the last one, since it stays so.
+    "no rich": ("sys.modules['rich.console'] = None", True),
+}
+
+
+@pytest.fixture(scope="module")
+def told():
+    return run_programs(
+        {
+            name: PROGRAM.format(before=before, handlers=int("Null" in before))
+            for name, (before, _) in BEFORE.items()
+        }
+    )
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_lines_go_to_stderr_unless_logging_is_set_up(name, told):
+    (_, shown), result = BEFORE[name], told[name]
+    assert result.returncode == 0, result.stderr
     assert result.stdout == ""
     assert ("step 1: relative error" in result.stderr) == bool(shown)
     if isinstance(shown, str):

@@ -12,6 +12,8 @@ from threadpoolctl import threadpool_limits
 from symrelu import decompose
 from symrelu.fitted.certificate import Certificate, certify
 
+pytestmark = pytest.mark.blas_threads
+
 
 def assert_counts(certificate, expected):
     for name in ("wrong_pairs", "missing", "extra", "n_pairs", "n_edges", "recall", "precision"):

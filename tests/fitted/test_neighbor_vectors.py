@@ -81,6 +81,30 @@ def test_saved_and_loaded(tmp_path, dtype):
     assert_array_equal(loaded.neighbors(3), vectors.neighbors(3))
 
 
+def test_names_are_stored(grid, tmp_path):
+    path = tmp_path / "graph.npz"
+    grid.save(path)
+    assert NeighborVectors.load(path).names is None
+    names = np.fromiter([f"{k}" if k % 2 else (k, "x") for k in range(20)], dtype=object)
+    replace(grid, names=names).save(path)
+    assert NeighborVectors.load(path).names.tolist() == names.tolist()
+    for name in (1.5, None, True, ("a", ("b",)), b"a"):
+        names[3] = name
+        with pytest.raises(
+            TypeError, match="Names in a file must be strings, integers or tuples of these, got"
+        ):
+            replace(grid, names=names).save(path)
+    assert NeighborVectors.load(path).names[3] == "3"  # the file of before
+
+
+def test_a_file_without_names_is_that_of_earlier_versions(grid, tmp_path):
+    grid.save(tmp_path / "graph.npz")
+    with np.load(tmp_path / "graph.npz") as archive:
+        header = json.loads(str(archive["neighbor_vectors"]))
+    assert set(header) == {"format", "version", "certificate"}
+    assert header["version"] == 1
+
+
 def test_pickled(grid):
     grid.neighbors(0)
     copy = pickle.loads(pickle.dumps(grid))
@@ -167,6 +191,11 @@ CHANGES = {
         "its format is not symrelu.fitted.NeighborVectors, version 1",
     ),
     "a later version": (in_header(version=2), "its format is not symrelu.fitted.NeighborVectors, version 1"),
+    "too few names": (in_header(names=["a"]), "its header must have a name for each of its 20 nodes"),
+    "no list of names": (in_header(names={"a": 1}), "its header must have a name for each of its 20 nodes"),
+    "a number as name": (in_header(names=[0.5] * 20), "names must be strings, integers .*, got 0.5"),
+    "a nested name": (in_header(names=[[["a"]]] * 20), r"names must be strings, integers .*, got \(\['a'\],\)"),
+    "True as name": (in_header(names=[True] * 20), "names must be strings, integers .*, got True"),
     "a list as header": (set_to("neighbor_vectors", np.array("[1]")), "must hold a JSON object"),
     "an array less": (lambda arrays: arrays.pop("signature"), "it has no 'signature'"),
     "an array more": (set_to("more", np.ones(1)), "it has an unknown 'more'"),

@@ -19,6 +19,8 @@ from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.fitted.new_rows import explained_squares, transform_rows
 
+pytestmark = pytest.mark.blas_threads
+
 
 def cost(u, m, unknown, V, alpha, zero_weight, at_least=False):
     """The formula, and its gradient."""

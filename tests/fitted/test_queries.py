@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from symrelu import LinkPredictor, SymReLU
 from symrelu.datasets import make_relu_gram
-from symrelu.fitted import FittedModel, SymmetricReLU
+from symrelu.fitted import FittedModel, Solution, SymmetricReLU
 from symrelu.fitted.queries import ModelQueriesMixin
 
 QUESTIONS = {
@@ -45,13 +45,17 @@ def test_any_class_that_holds_a_model_can_be_asked(name):
         assert_array_equal(found, expected)
 
 
-# The nearest items of LinkPredictor are a question of its own: without the links that are known.
-ASKED = [(asked, name) for asked in (ModelQueriesMixin, SymReLU) for name in QUESTIONS]
-ASKED += [(LinkPredictor, name) for name in QUESTIONS if name != "top_k"]
-
-
-@pytest.mark.parametrize(("asked", "name"), ASKED)
+@pytest.mark.parametrize("asked", [ModelQueriesMixin, Solution])
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_questions_are_described_as_those_of_the_model(asked, name):
     described = inspect.getdoc(getattr(asked, name))
     assert described
     assert described == inspect.getdoc(getattr(FittedModel, name))
+
+
+@pytest.mark.parametrize("asked", [SymReLU, LinkPredictor])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_questions_to_estimators_may_be_about_names(asked, name):
+    described = " ".join(inspect.getdoc(getattr(asked, name)).split())
+    assert "array-like of int, or names" in described
+    assert "Numbers always mean indices; see :meth:`index_of`" in described

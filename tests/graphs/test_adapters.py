@@ -25,6 +25,7 @@ from scipy import sparse
 import symrelu.graphs
 from symrelu import SymReLU, SymReLUClustering, decompose, metrics, select_rank
 from symrelu.baselines import SymHALS, symmetric_nmf, three_block_nmd, truncated_eigen
+from symrelu.datasets import Dataset
 from symrelu.graphs import Labelled, as_similarity, embedding_frame, from_edges
 
 
@@ -62,6 +63,11 @@ def test_what_is_labelled_already_stays():
     labelled = from_edges(EDGES)
     assert as_similarity(labelled) is labelled
     assert isinstance(labelled, Labelled)
+
+
+def test_samples_are_not_taken_for_similarities():
+    with pytest.raises(TypeError, match=r"the samples of ORL\. .*self_tuning_graph\(dataset\.data\)"):
+        SymReLU(2).fit(Dataset(A, np.zeros(len(A)), "ORL"))
 
 
 def test_labels_that_make_a_frame_look_like_a_graph():

@@ -10,6 +10,8 @@ from threadpoolctl import threadpool_limits
 
 from symrelu.graphs import SelfTuningGraph, self_tuning_graph
 
+pytestmark = pytest.mark.blas_threads
+
 
 def literal_graph(X, k=None):
     """The recipe on n x n arrays, step by step."""

@@ -11,6 +11,8 @@ from threadpoolctl import threadpool_limits
 from symrelu.kernels import neighbor_counts
 from symrelu.kernels.neighbor_counts import Uncertainty, certain_counts, edge_scores, edges_of, other_scores
 
+pytestmark = pytest.mark.blas_threads
+
 CERTAIN = Uncertainty(0.0, 0.0, np.inf)
 LEVELS = np.linspace(0, 2, 33)[1:]
 

@@ -11,6 +11,8 @@ from scipy import sparse
 from symrelu.kernels import scores, threads
 from symrelu.kernels.scores import NO_ITEM, largest_of_rows, pair_scores, select_largest
 
+pytestmark = pytest.mark.blas_threads
+
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 

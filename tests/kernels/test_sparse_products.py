@@ -12,6 +12,8 @@ from scipy import sparse
 from symrelu.kernels import threads
 from symrelu.kernels.sparse_products import sparse_product
 
+pytestmark = pytest.mark.blas_threads
+
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @given(

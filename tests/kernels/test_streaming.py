@@ -19,6 +19,8 @@ from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import DenseTiles, SparseTiles, excess_of, pack_entries
 from symrelu.operators import as_operator
 
+pytestmark = pytest.mark.blas_threads
+
 
 def tiles_of(M, side, zero_weight=1.0, kind="dense", symmetric=False):
     """Return M, all of it observed, as the data of a pass."""

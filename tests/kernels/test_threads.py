@@ -23,6 +23,8 @@ from symrelu.kernels import one_time_warnings, streaming, threads
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import DenseTiles
 
+pytestmark = pytest.mark.blas_threads
+
 
 @pytest.fixture(autouse=True)
 def nothing_told(monkeypatch):

@@ -6,6 +6,8 @@ from helpers import COMPILED, OPERATORS, PROBLEMS, Problem, factor, solved
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
+pytestmark = pytest.mark.blas_threads
+
 
 @pytest.mark.parametrize("label", PROBLEMS)
 @pytest.mark.parametrize("name", OPERATORS)

@@ -144,7 +144,7 @@ FITS = {
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_of_distances_warns_once(name):
     """Issue 11.15: and says how to make similarities of them."""
-    D = distances("euclidean", points(40, 2, 0))
+    D = distances("euclidean", points(20, 2, 0))
     mask = np.random.default_rng(1).random(D.shape) < 0.05
     mask |= mask.T
     hidden = np.where(mask, np.nan, D)
@@ -162,7 +162,7 @@ def test_a_fit_of_distances_warns_once(name):
     similarities = np.exp(-((D / np.median(D)) ** 2))
     assert warned(lambda: FITS[name](similarities)) == []
     assert warned(lambda: FITS[name](without_diagonal(similarities))) == []
-    assert warned(lambda: FITS[name](D + np.eye(40))) == []  # a diagonal is of similarities, also where ignored
+    assert warned(lambda: FITS[name](D + np.eye(20))) == []  # a diagonal is of similarities, also where ignored
 
 
 def test_zeros_are_equal_items_or_no_distances():

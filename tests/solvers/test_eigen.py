@@ -96,11 +96,11 @@ def test_one_sweep_becomes_two_where_it_loses_its_way():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_eigenvalues_reveal_the_signature(seed):
     """With two columns too many, a gap in the eigenvalues of W follows ten positive ones and a negative one."""
-    M, _ = make_relu_gram(300, 10, shift=0.1, random_state=seed)
+    M, _ = make_relu_gram(150, 10, shift=0.1, random_state=seed)
     problem = Problem(M, np.zeros(M.shape, bool), np.where(np.arange(13) < 11, 1.0, -1.0))
     op, solver = OPERATORS["dense"](problem), Eigen()
     state = solver.init(op, start(problem, seed))
-    for _ in range(150):
+    for _ in range(80):
         state = solver.step(op, state)
     leading = state.eigenvalues[np.argsort(-np.abs(state.eigenvalues))]
     size = np.abs(leading[:13])

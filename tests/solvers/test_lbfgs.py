@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers import COMPILED, OPERATORS, PROBLEMS, Problem, start
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -96,6 +96,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("name", ["reference", "dense", "sparse", "torch", "torch, dense"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@settings(max_examples=30)  # for each of ten operators
 @given(
     kind=st.sampled_from(list(SINGULAR)),
     matrix=st.sampled_from(list(MATRICES)),

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu import SymReLU, decompose, metrics, select_rank, validation
+from symrelu.datasets import Dataset
 from symrelu.graphs import self_tuning_graph
 from symrelu.validation import check_similarity
 
@@ -18,6 +19,13 @@ def test_networkx_graph_names_the_adapter():
     networkx = pytest.importorskip("networkx")
     with pytest.raises(TypeError, match=r"got a networkx Graph. Pass symrelu.graphs.from_networkx\(graph\)"):
         check_similarity(networkx.path_graph(4))
+
+
+@pytest.mark.parametrize("read", [check_similarity, SymReLU(affinity="self_tuning").fit])
+def test_a_named_tuple_is_no_matrix(read):
+    dataset = Dataset(GOOD, np.zeros(3), "small")
+    with pytest.raises(TypeError, match=r"got a Dataset with the fields data, target, name\. Pass the field"):
+        read(dataset)
 
 
 @pytest.mark.parametrize("memory", [None, 10**18])

@@ -38,19 +38,21 @@ class Dataset(NamedTuple):
 
 
 class GraphDataset(NamedTuple):
-    """A graph with labels.
+    """A graph, with labels if it has any.
+
+    Estimators and :func:`symrelu.decompose` accept it in place of ``M``.
 
     Attributes
     ----------
     M : csr_array of shape (n_nodes, n_nodes)
         Symmetric adjacency matrix of zeros and ones, zero diagonal.
-    target : ndarray of shape (n_nodes,)
-        Class of each node, counted from 0; -1 if it has no label.
+    target : ndarray of shape (n_nodes,), or None
+        Class of each node, counted from 0; -1 if it has no label. None if no node has one.
     name : str
     """
 
     M: Any
-    target: np.ndarray
+    target: np.ndarray | None
     name: str
 
 
@@ -101,7 +103,8 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
 
     Parameters
     ----------
-    name : {"cora", "pubmed", "polblogs", "email-Eu-core"}
+    name : {"cora", "pubmed", "polblogs", "email-Eu-core", "celegans", "usair", "ecoli", "ppi"}
+        The last four have no labels.
     data_home : path, optional
         Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
 
@@ -112,7 +115,7 @@ def load_graph(name: str, data_home: str | PathLike[str] | None = None) -> Graph
     source, path = locate(GRAPHS[check_choice("name", name, tuple(GRAPHS))], data_home)
     M, labels = read(path, source)
     # The files number the classes from 1 and write 0 for a node without a label, which becomes -1.
-    return GraphDataset(M, labels - 1, source.name)
+    return GraphDataset(M, labels - 1 if source.classes else None, source.name)
 
 
 def load_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dataset:
@@ -129,7 +132,7 @@ def find_dataset(name: str, data_home: str | PathLike[str] | None = None) -> Dat
 
     Parameters
     ----------
-    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2", "cora", "pubmed", "polblogs", "email-Eu-core"}
+    name : {"ORL", "YaleB", "COIL20", "COIL100", "PIE", "TDT2"} or a name that :func:`load_graph` accepts
     data_home : path, optional
         Folder that holds the file. Defaults to the folder named by ``SYMRELU_DATA``.
 

@@ -14,7 +14,10 @@ from symrelu.files import open_npz
 
 
 def read(path: Path, source: Source) -> tuple[Any, np.ndarray]:
-    """Return the data of a file as float64 and its labels, or raise if it is not the expected set."""
+    """Return the data of a file as float64 and its labels, or raise if it is not the expected set.
+
+    Without labels in the file, all of them are 0, which stands for a node without a label.
+    """
     data, labels = _read_npz(path, source) if path.suffix == ".npz" else _read_mat(path)
     _check_contents(path, source, data, labels)
     data = sparse.csr_array(data) if sparse.issparse(data) else np.asarray(data)
@@ -40,7 +43,7 @@ def _read_npz(path: Path, source: Source) -> tuple[Any, np.ndarray]:
             data = content["fea"].astype(np.float64)
             # Pixels are stored as integers; dividing by the scale gives the values of the original file.
             data = data / float(content["scale"]) if "scale" in content else data
-        return data, content["gnd"]
+        return data, content["gnd"] if source.classes else np.zeros(data.shape[0], np.int64)
 
 
 def _check_contents(path: Path, source: Source, data: Any, labels: np.ndarray) -> None:

@@ -13,6 +13,7 @@ _CAI = "http://www.cad.zju.edu.cn/home/dengcai/Data/data.html"
 _PLANETOID = "https://github.com/kimiyoung/planetoid"
 _NETTACK = "https://github.com/danielzuegner/nettack"
 _SNAP = "https://snap.stanford.edu/data/email-Eu-core.html"
+_SEAL = "https://github.com/muhanzhang/SEAL"
 
 
 # File -> SHA-256, checked on load. COIL100.npz is absent: its compact form exists as a reconstruction only.
@@ -27,6 +28,10 @@ _SHA256 = {
     "graph_pubmed.npz": "b232a94ca74089461e8929b24e8d7fd2eb8dc78263a322ba102979f180558012",
     "graph_polblogs.npz": "5b73f5202a5173f0c772dc8275fcad7104dd83bc0180578e60834eb890843601",
     "graph_email_eu_core.npz": "f96b8384206f50c622a5b397b7c5cefa2e501c82235ea940774f389a9d8c8e6b",
+    "graph_celegans.npz": "b6bceb9ebcb96f2b138d9a8ae39471b0aa325634388bebc39c10038c4f1aec5f",
+    "graph_usair.npz": "b08302771be2d712455358a2fd92009a95a7bc3cc7f63209decc99ffdc3e3df1",
+    "graph_ecoli.npz": "07efcadd15a30fe947a958a15540e1e796a8701b840fa1519a257415096d9d14",
+    "graph_ppi.npz": "4eecef979174140445521abb333453ac02209711bbbf1770f46ee5a9b1c77c36",
 }
 
 
@@ -38,7 +43,7 @@ class Source:
     npz: str
     sha256: str  # of the npz file; empty if there is no such file
     shape: tuple[int, int]
-    classes: int
+    classes: int  # 0 if the file has no labels
     mat: tuple[str, ...] = ()  # possible names of the original file, checked by shape and classes only
     page: str = _CAI  # where it is published
 
@@ -73,6 +78,10 @@ GRAPHS: dict[str, tuple[Source, ...]] = {
     "pubmed": (_graph("pubmed", "graph_pubmed.npz", 19717, 3, _PLANETOID),),
     "polblogs": (_graph("polblogs", "graph_polblogs.npz", 1490, 2, _NETTACK),),
     "email-Eu-core": (_graph("email-Eu-core", "graph_email_eu_core.npz", 1005, 42, _SNAP),),
+    "celegans": (_graph("celegans", "graph_celegans.npz", 297, 0, _SEAL),),
+    "usair": (_graph("usair", "graph_usair.npz", 332, 0, _SEAL),),
+    "ecoli": (_graph("ecoli", "graph_ecoli.npz", 1805, 0, _SEAL),),
+    "ppi": (_graph("ppi", "graph_ppi.npz", 3890, 0, _SEAL),),
 }
 
 

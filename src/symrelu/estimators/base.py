@@ -14,6 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
+from symrelu.estimators.naming import NodeNamesMixin
 from symrelu.estimators.searches import mark_clone, warn_not_converged, warn_once_in_a_search
 from symrelu.fit.decompose import decompose
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
@@ -63,7 +64,7 @@ def whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fit_or_restore
 
 
-class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
+class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator):
     """An estimator that fits a factor of a similarity matrix."""
 
     solution_: Solution
@@ -97,8 +98,8 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the similarities that X holds, or that are computed from its samples, as a Problem."""
         self._check_settings(self._settings())
         check_choice("affinity", self.affinity, self._affinities)
-        for name in ("node_names_", "_graph", "_row_index", "affinity_matrix_"):  # left by an earlier fit
-            self.__dict__.pop(name, None)
+        for name in ("node_names_", "_cached_names", "_graph", "_row_index", "affinity_matrix_"):
+            self.__dict__.pop(name, None)  # left by an earlier fit
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
         if isinstance(X, Problem):

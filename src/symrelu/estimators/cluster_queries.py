@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.new_items import NewItemsMixin
+from symrelu.estimators.rankings import frame_of
 from symrelu.fitted.clusters import Clusters
 from symrelu.fitted.linkage_tree import Tree
 from symrelu.fitted.models import SymmetricReLU
@@ -80,6 +81,20 @@ class ClusterQueriesMixin(NewItemsMixin):
                 "method='linkage'."
             )
         return tree
+
+    def to_frame(self) -> Any:
+        """Return the clusters as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : DataFrame
+            With the columns "node" (its name, if the input of ``fit`` has names, or its index), "cluster" and
+            "membership", the share of that cluster in the node.
+        """
+        check_is_fitted(self)
+        nodes = np.arange(len(self.labels_))
+        columns = {"node": nodes, "cluster": self.labels_, "membership": self.memberships_[nodes, self.labels_]}
+        return frame_of(columns, getattr(self, "node_names_", None), instead="labels_ and memberships_")
 
     def _memberships(self, M_new: Any, unknown: Any | None, new: np.ndarray) -> np.ndarray:
         """Return the memberships of the new items among some rows of similarities."""

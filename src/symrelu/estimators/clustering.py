@@ -14,16 +14,15 @@ from symrelu.estimators.callbacks import StepTasks, with_callbacks
 from symrelu.estimators.cluster_queries import ClusterQueriesMixin
 from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters
 from symrelu.fit.averaging import mean_solution
-from symrelu.fit.cluster_methods import METHODS, ClusterMethod
+from symrelu.fit.cluster_methods import METHODS, ClusterMethod, without_diagonal
 from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
-from symrelu.fitted.clusters import Clusters, memberships_of_fitted
+from symrelu.fitted.clusters import Clusters, memberships_of_fitted, modularity_of
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
-from symrelu.metrics import modularity
 from symrelu.problem import Problem, RowIndex
 from symrelu.validation import as_rectangular_array, check_choice, check_integer, random_generator, read_rows
 
@@ -334,7 +333,9 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
         solution = self._solve(to_fit, rank, n_init, settings, tasks)
         assert isinstance(solution.model, SymmetricReLU)
         clusters = method.cluster(solution.model, seed=seed, n_fits=n_init)(n_clusters)
-        return _Candidate(method.name, solution, clusters, modularity(problem, clusters.labels), roots)
+        return _Candidate(
+            method.name, solution, clusters, modularity_of(problem.scaled, clusters.labels), roots
+        )
 
     def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
         """Return the mean of the fits."""
@@ -356,7 +357,6 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
 
     def _select(self, problem: Problem, methods: list[ClusterMethod], seed: int) -> ClusterSelection:
         """Score numbers of clusters by hidden pairs."""
-        without_diagonal = Problem.of(Labelled(problem.M, problem.labels), problem.mask, "ignore")
 
         def partitions(left: Problem, repeat: int) -> list[SharedFits]:
             return [
@@ -371,7 +371,9 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
             ]
 
         most = min(problem.n, max(2, int(2 * np.sqrt(problem.n))))
-        return select_n_clusters(without_diagonal, partitions, most=most, rng=np.random.default_rng(seed))
+        return select_n_clusters(
+            without_diagonal(problem), partitions, most=most, rng=np.random.default_rng(seed)
+        )
 
 
 class _Candidate(NamedTuple):

@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.naming import NamedQueriesMixin
 from symrelu.estimators.new_items import NewItemsMixin
 from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, LIMITS, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.models import SymmetricReLU
-from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.problem import Problem
 from symrelu.validation import check_choice, check_integer
 
@@ -26,7 +26,7 @@ DEFAULT_COLUMNS = 16
 
 @documented
 class SymReLU(
-    ModelQueriesMixin, NewItemsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator
+    NamedQueriesMixin, NewItemsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator
 ):
     """Embed the items of M by a factor U that keeps their neighbours: M ~ max(0, (U * signature) U^T).
 
@@ -97,7 +97,7 @@ class SymReLU(
         The latest row of the history, for callbacks (``set_callbacks``) while the fit runs.
     node_names_ : ndarray of object of shape (n_samples,)
         Names of the items, if the input has names: a networkx or igraph graph, an AnnData, a labelled
-        DataFrame.
+        DataFrame. ``score_pairs``, ``reconstruct`` and ``top_k`` then take names too.
     affinity_matrix_ : csr_array of shape (n_samples, n_samples)
         The graph (``affinity="self_tuning"`` only).
     n_features_in_ : int

@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
+from symrelu.estimators.naming import NamedQueriesMixin
+from symrelu.estimators.rankings import Links, Ranking
 from symrelu.fit.averaging import mean_solution
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
-from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.fitted.solution import Solution
 from symrelu.graphs.degrees import root_degrees
 from symrelu.kernels.memory import batches
@@ -24,7 +25,7 @@ from symrelu.validation import NothingObserved, check_integer, check_number
 
 
 @documented
-class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
+class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
     The adjacency matrix B is normalised by regularised degrees,
@@ -95,7 +96,8 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     latest_record_ : Record
         The latest row of the history, for callbacks (``set_callbacks``) while a single fit runs.
     node_names_ : ndarray of object of shape (n_nodes,)
-        Names of the nodes, if the input has names.
+        Names of the nodes, if the input has names. ``score_pairs``, ``reconstruct`` and ``top_k`` then take
+        names too.
     n_features_in_ : int
         Number of nodes.
     feature_names_in_ : ndarray of str
@@ -222,14 +224,14 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
         return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
 
-    def top_k(
-        self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def top_k(self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None) -> Ranking:
         """Return for each node the k other nodes with the largest scores.
 
         Parameters
         ----------
-        nodes : array-like of int
+        nodes : array-like of int, or names
+            Indices of nodes, or their names if the input of ``fit`` had names. Numbers always mean indices; see
+            :meth:`index_of` for names that are numbers.
         k : int
         exclude_known : bool, default=True
             Whether to leave out the links in the input of ``fit``.
@@ -238,16 +240,20 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
 
         Returns
         -------
-        items : ndarray of int of shape (len(nodes), k)
-            In descending order of score; ties go to the lower index. -1 if there are fewer than k.
+        items : ndarray of shape (len(nodes), k)
+            In descending order of score; ties go to the lower index. Names if ``nodes`` are names, and None if
+            there are fewer than k; otherwise indices, and -1 if there are fewer than k.
         scores : ndarray of shape (len(nodes), k)
             Their scores; minus infinity if there are fewer than k.
+
+        Notes
+        -----
+        The two are a named tuple, whose method ``to_frame`` returns a table with the columns ``node``, ``item``
+        and ``score``, with names if the input of ``fit`` had names.
         """
         return super().top_k(nodes, k, exclude=self._excluded(exclude_known, exclude))
 
-    def top_links(
-        self, k: int, *, exclude_known: bool = True, exclude: Any | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def top_links(self, k: int, *, exclude_known: bool = True, exclude: Any | None = None) -> Links:
         """Return the k pairs with the largest scores in the whole graph.
 
         All pairs are scored in batches of rows, within scikit-learn's ``working_memory`` (plus memory for k
@@ -268,6 +274,11 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
             Fewer than k rows if there are fewer pairs.
         scores : ndarray of shape (k,)
             Their scores.
+
+        Notes
+        -----
+        The two are a named tuple. If the input of ``fit`` had names, its attribute ``names`` holds those of the
+        pairs. Its method ``to_frame`` returns a table with the columns ``first``, ``second`` and ``score``.
         """
         model = self._model
         left, right = model.left, model.right
@@ -291,7 +302,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
             scores = np.concatenate([scores, block.ravel()[better]])
             best = largest(scores, k)
             pairs, scores = np.concatenate([pairs, new])[best], scores[best]
-        return pairs, scores
+        return Links.of(pairs, scores, getattr(self, "node_names_", None))
 
     def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:
         """Return the pairs to leave out, or None if there are none."""

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import FitTasks, with_callbacks
+from symrelu.estimators.rankings import Ranking, named
 from symrelu.estimators.searches import warn_incomplete_search
 from symrelu.fit.neighbor_goal import Found, Goal
 from symrelu.fit.neighbor_search import search_neighbors
 from symrelu.fit.settings import Run, Start, documented
 from symrelu.fitted.certificate import Certificate
-from symrelu.fitted.neighbor_vectors import DTYPES, NeighborVectors
+from symrelu.fitted.neighbor_vectors import NeighborVectors, check_dtype
 from symrelu.problem import Problem, RowIndex
-from symrelu.validation import NothingObserved, check_choice, check_integer, check_number, check_rows, read_rows
+from symrelu.validation import NothingObserved, check_integer, check_number, check_rows, read_rows
 
 
 @documented
@@ -38,8 +41,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     recall : float, default=1.0
         Least share of the edges that must be found, and of the pairs found that must be edges. Below 1, fewer
         columns may be enough.
-    dtype : {"float32", "float16"}, default="float32"
-        In which the vectors are stored. The certificate holds for the stored vectors.
+    dtype : {"float32", "float16"} or dtype, default="float32"
+        Type in which the vectors are stored. The certificate holds for the stored vectors.
     n_negative : int, default=1
         Number of columns that enter the score with a minus sign. One column always stays positive.
     max_iter : int, default=3000
@@ -107,7 +110,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         n_components: int | None = None,
         *,
         recall: float = 1.0,
-        dtype: str = "float32",
+        dtype: Any = "float32",
         n_negative: int = 1,
         max_iter: int = 3000,
         max_time: float | None = None,
@@ -154,10 +157,11 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             ) from error
         goal = self._goal(problem.n)
         graph = _edges(problem.M)
+        names = getattr(self, "node_names_", None)
         tasks = FitTasks(self, X, None)
 
         def end_attempt(found: Found) -> bool:
-            return tasks.subtask("attempt", lambda: _fitted_attributes(found, graph))
+            return tasks.subtask("attempt", lambda: _fitted_attributes(found, graph, names))
 
         found = search_neighbors(
             graph.astype(np.float32),
@@ -167,7 +171,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             verbose=self.verbose,
             callback=end_attempt if self._has_callbacks() else None,
         )
-        for name, value in _fitted_attributes(found, graph).items():
+        for name, value in _fitted_attributes(found, graph, names).items():
             setattr(self, name, value)
         tasks.end()
         warn_incomplete_search(self, found, goal, stacklevel=4)  # the caller of fit, past its decorators
@@ -215,30 +219,58 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             vectors[new] = self.vectors_.place(_edges(matrix[new]))
         return vectors
 
-    def neighbors(self, node: int) -> np.ndarray:
+    def neighbors(self, node: Any) -> np.ndarray:
         """Return the nodes with a score above ``threshold_``, the largest score first.
 
         Parameters
         ----------
-        node : int
-            Index of a node of ``fit``.
+        node : int, or a name
+            Index of a node of ``fit``, or its name if the input of ``fit`` had names. Numbers always mean
+            indices; see :meth:`index_of` for names that are numbers.
 
         Returns
         -------
-        nodes : ndarray of int
+        nodes : ndarray
+            Names (dtype object) if ``node`` is a name, otherwise indices.
         """
         check_is_fitted(self)
-        return self.vectors_.neighbors(node)
+        index, by_name = self._find_queried("node", node, ndim=0)
+        found = self.vectors_.neighbors(index)
+        return named(found, self.node_names_) if by_name else found
+
+    def top_k(self, nodes: Any, k: int) -> Ranking:
+        """Return for each node the k other nodes with the largest scores, neighbours or not.
+
+        Parameters
+        ----------
+        nodes : array-like of int, or names
+            As for :meth:`neighbors`, of several nodes.
+        k : int
+
+        Returns
+        -------
+        items : ndarray of shape (len(nodes), k)
+            In descending order of score; ties go to the lower index. Names if ``nodes`` are names, and None if
+            there are fewer than k; otherwise indices, and -1 if there are fewer than k.
+        scores : ndarray of float32 of shape (len(nodes), k)
+            Neighbours have scores above ``threshold_``. Minus infinity if there are fewer than k.
+            The method ``to_frame`` of the two returns a table with names, if there are any.
+        """
+        check_is_fitted(self)
+        return self._ranking_of(nodes, lambda found: self.vectors_.top_k(found, k))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle).
+        """Write the vectors, graph, certificate and names to an npz file (arrays and JSON, no pickle).
+
+        Names must be strings, integers or tuples of these; others raise an error before anything is written.
+        Set ``node_names_`` to other names, or delete it, to save such a model.
 
         Parameters
         ----------
         path : str or path-like
         """
         check_is_fitted(self)
-        self.vectors_.save(path)
+        replace(self.vectors_, names=getattr(self, "node_names_", None)).save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NeighborEmbedding:
@@ -246,9 +278,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         All pairs are compared with the graph again; a file that does not have the certificate it claims is
         refused. The loaded estimator is one that was fitted to the plain graph with ``n_components`` set to the
-        number of columns in the file: names of nodes, weights and loops are not in the file. It has no
-        ``attempts_``, ``n_iter_`` and ``stop_reason_``, and of several nodes with the same edges, ``transform``
-        always returns the vector of the first, even if their weights were different.
+        number of columns in the file, and has the names of the nodes: weights and loops are not in the file. It
+        has no ``attempts_``, ``n_iter_`` and ``stop_reason_``, and of several nodes with the same edges,
+        ``transform`` always returns the vector of the first, even if their weights were different.
 
         Parameters
         ----------
@@ -267,41 +299,49 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         )
         model.n_features_in_ = n
         model.vectors_ = vectors
+        if vectors.names is not None:
+            model.node_names_ = vectors.names
         model._row_index = RowIndex.of(vectors.graph, None)
         return model
 
     @property
     def item_vectors_(self) -> np.ndarray:
         """The vectors to store."""
-        return self.vectors_.item_vectors
+        return self._fitted("item_vectors_").item_vectors
 
     @property
     def query_vectors_(self) -> np.ndarray:
         """The vectors to search for."""
-        return self.vectors_.query_vectors
+        return self._fitted("query_vectors_").query_vectors
 
     @property
     def signature_(self) -> np.ndarray:
         """Signs of the columns."""
-        return self.vectors_.signature
+        return self._fitted("signature_").signature
 
     @property
     def threshold_(self) -> float:
         """Scores above it are neighbours."""
-        return self.vectors_.threshold
+        return self._fitted("threshold_").threshold
 
     @property
     def certificate_(self) -> Certificate:
         """The comparison of all pairs with the graph."""
-        return self.vectors_.certificate
+        return self._fitted("certificate_").certificate
 
     @property
     def n_components_(self) -> int:
         """Number of columns."""
-        return int(self.item_vectors_.shape[1])
+        return int(self._fitted("n_components_").item_vectors.shape[1])
+
+    def _fitted(self, attribute: str) -> NeighborVectors:
+        """Return the vectors, or raise an error that names the attribute that was asked for."""
+        if "vectors_" not in vars(self):
+            raise NotFittedError(f"This NeighborEmbedding has no {attribute} yet: call fit first.")
+        return self.vectors_
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        check_choice("dtype", self.dtype, DTYPES)
+        check_dtype(self.dtype)
         check_number("recall", self.recall, 0, 1, low_included=False)
         check_integer("n_negative", self.n_negative, 0)
         super()._check_settings(settings)
@@ -334,10 +374,10 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         return self.n_components_
 
 
-def _fitted_attributes(found: Found, graph: Any) -> dict[str, Any]:
+def _fitted_attributes(found: Found, graph: Any, names: np.ndarray | None) -> dict[str, Any]:
     """Return the attributes of an estimator that has found these vectors."""
     return {
-        "vectors_": NeighborVectors(found.vectors, found.signature, graph, found.certificate),
+        "vectors_": NeighborVectors(found.vectors, found.signature, graph, found.certificate, names),
         "attempts_": found.attempts,
         "n_iter_": sum(attempt.n_iter for attempt in found.attempts),
         "stop_reason_": "the search has ended" if found.status is None else found.status.value,

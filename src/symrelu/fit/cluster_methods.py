@@ -18,6 +18,13 @@ from symrelu.problem import Problem
 MOST_COLUMNS = 100
 
 
+def without_diagonal(problem: Problem) -> Problem:
+    """Return the problem with its diagonal ignored."""
+    if problem.diagonal == "ignore":
+        return problem
+    return Problem.of(Labelled(problem.M, problem.labels), problem.mask, "ignore")
+
+
 @dataclass(frozen=True)
 class ClusterMethod:
     """A method of clustering, with the settings of its fits where the user gives none.
@@ -52,8 +59,7 @@ class ClusterMethod:
         """Return the problem to fit, and the roots of the degrees in its units, if it is divided by them."""
         if not self.normalised:
             return problem, None
-        if problem.diagonal != "ignore":
-            problem = Problem.of(Labelled(problem.M, problem.labels), problem.mask, "ignore")
+        problem = without_diagonal(problem)
         roots = root_degrees(problem.scaled)
         return problem.divided(roots), np.ldexp(roots, problem.exponent)
 

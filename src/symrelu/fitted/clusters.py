@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
@@ -177,6 +178,17 @@ class LinkageClusters:
 
 
 Clusters = DirectionClusters | LinkageClusters
+
+
+def modularity_of(M: Any, labels: np.ndarray) -> float:
+    """Return the modularity of clusters numbered from 0 on: see :func:`symrelu.metrics.modularity`."""
+    M = sparse.csr_array(M)
+    rows = np.repeat(np.arange(len(labels)), np.diff(M.indptr))
+    weights = np.where(rows == M.indices, 0.0, M.data)  # in float64, without the diagonal
+    degrees = np.bincount(rows, weights, len(labels))
+    total = degrees.sum()
+    inside = weights[labels[rows] == labels[M.indices]].sum() / total
+    return float(inside - np.sum((np.bincount(labels, degrees) / total) ** 2))
 
 
 def is_collapsed(labels: np.ndarray) -> bool:

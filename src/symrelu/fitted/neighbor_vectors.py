@@ -15,7 +15,7 @@ from scipy import sparse
 from symrelu.files import check_names, read_header, read_npz, write_atomically
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
-from symrelu.validation import check_integer, check_number
+from symrelu.validation import check_choice, check_integer, check_number
 
 FORMAT = "symrelu.fitted.NeighborVectors"
 FORMAT_VERSION = 1
@@ -42,12 +42,15 @@ class NeighborVectors:
         The neighbours that the vectors stand for. Symmetric, with an empty diagonal.
     certificate : Certificate
         The comparison of all pairs with the graph, and the threshold.
+    names : ndarray of object of shape (n,), optional
+        Names of the nodes. Queries here use indices; the names are only stored.
     """
 
     item_vectors: np.ndarray
     signature: np.ndarray
     graph: Any
     certificate: Certificate
+    names: np.ndarray | None = None
 
     @property
     def threshold(self) -> float:
@@ -81,6 +84,23 @@ class NeighborVectors:
         found = np.flatnonzero(scores > np.float32(self.threshold))
         return found[np.argsort(-scores[found], kind="stable")]
 
+    def top_k(self, nodes: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each node the k other nodes with the largest scores, neighbours or not.
+
+        Parameters
+        ----------
+        nodes : array-like of int
+        k : int
+
+        Returns
+        -------
+        items : ndarray of int of shape (len(nodes), k)
+            In descending order of score; ties go to the lower index. -1 if there are fewer than k.
+        scores : ndarray of float32 of shape (len(nodes), k)
+            Neighbours have scores above the threshold. Minus infinity if there are fewer than k.
+        """
+        return SymmetricReLU(self._items, self.signature.astype(np.float32)).top_k(nodes, k)
+
     def place(self, rows: Any) -> np.ndarray:
         """Return the vectors of new nodes from their neighbours among the nodes of the graph.
 
@@ -108,13 +128,17 @@ class NeighborVectors:
         return certify(self.item_vectors, self.signature, self.graph, self.threshold)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the vectors, the graph and the certificate to an npz file (arrays and JSON, no pickle).
+        """Write the vectors, graph, certificate and names to an npz file (arrays and JSON, no pickle).
+
+        Names must be strings, integers or tuples of these; others raise an error before anything is written.
 
         Parameters
         ----------
         path : str or path-like
         """
         header = {"format": FORMAT, "version": FORMAT_VERSION, "certificate": asdict(self.certificate)}
+        if self.names is not None:
+            header["names"] = [_to_json(name) for name in self.names]
         with write_atomically(path) as file:
             np.savez(
                 file,
@@ -151,7 +175,7 @@ class NeighborVectors:
     def _of_arrays(cls, arrays: dict[str, np.ndarray]) -> NeighborVectors:
         check_names("it", arrays, _ARRAYS)
         header = read_header(arrays, "neighbor_vectors")
-        check_names("its header", header, {"format", "version", "certificate"})
+        check_names("its header", header, {"format", "version", "certificate"}, {"names"})
         if (header["format"], header["version"]) != (FORMAT, FORMAT_VERSION):
             raise ValueError(f"its format is not {FORMAT}, version {FORMAT_VERSION}")
         vectors, signature = arrays["item_vectors"], arrays["signature"]
@@ -161,11 +185,51 @@ class NeighborVectors:
         claimed = header["certificate"]
         found = certify(vectors, signature, graph, check_number("threshold", claimed["threshold"]))
         _check_claim(claimed, found)
-        return cls(vectors, signature.astype(vectors.dtype), graph, found)
+        names = _names_of(header["names"], len(vectors)) if "names" in header else None
+        return cls(vectors, signature.astype(vectors.dtype), graph, found, names)
 
     @cached_property
     def _items(self) -> np.ndarray:
         return self.item_vectors.astype(np.float32, copy=False)
+
+
+def check_dtype(dtype: Any) -> None:
+    """Raise unless vectors can be stored in a type, given as a string, a class or a dtype."""
+    try:
+        # NumPy takes None for float64, and has more names for a type than are accepted here.
+        name = np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else dtype
+    except TypeError:  # a class that is no type of NumPy
+        name = dtype
+    check_choice("dtype", name, DTYPES)
+
+
+def _to_json(name: Any) -> Any:
+    """Return a name as JSON can hold it: a tuple as a list, which cannot be a name itself."""
+    if isinstance(name, tuple) and all(_is_text_or_integer(part) for part in name):
+        return [_to_json(part) for part in name]
+    if not _is_text_or_integer(name):
+        raise TypeError(
+            f"Names in a file must be strings, integers or tuples of these, got {name!r} of type "
+            f"{type(name).__name__}. Set node_names_ = node_names_.astype(str).astype(object), or delete "
+            "node_names_, and save again."
+        )
+    return str(name) if isinstance(name, str) else int(name)
+
+
+def _names_of(stored: Any, n: int) -> np.ndarray:
+    """Return the names in a header, or raise unless there is a valid one for each node."""
+    if not isinstance(stored, list) or len(stored) != n:
+        raise ValueError(f"its header must have a name for each of its {n} nodes")
+    names = [tuple(name) if isinstance(name, list) else name for name in stored]
+    for name in names:
+        if not all(map(_is_text_or_integer, name if isinstance(name, tuple) else (name,))):
+            raise ValueError(f"names must be strings, integers or tuples of these, got {name!r}")
+    return np.fromiter(names, dtype=object, count=n)  # np.array would make a matrix of tuples
+
+
+def _is_text_or_integer(value: Any) -> bool:
+    # NumPy's strings and integers are equal to those of Python and have their hashes; True would become 1.
+    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _check_claim(claimed: dict[str, Any], found: Certificate) -> None:

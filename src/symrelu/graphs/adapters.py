@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.graphs.annotated import from_anndata, is_anndata
-from symrelu.graphs.edges import Labelled, is_edge_table
+from symrelu.graphs.edges import Labelled, comes_from, is_edge_table
 from symrelu.graphs.networks import from_igraph, from_networkx, is_igraph, is_networkx
 from symrelu.graphs.tables import aligned_flags, from_edge_table, from_pandas, is_frame
 from symrelu.graphs.tensors import from_torch, is_tensor
@@ -24,9 +24,9 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
     ----------
     data : graph, table, tensor or matrix
         A networkx or igraph graph, an AnnData, a square pandas DataFrame, a DataFrame with the columns
-        "source", "target" and optionally "weight", a torch tensor, or a :class:`Labelled` as returned by
-        :func:`from_edges`. Anything else, such as an array or a scipy.sparse matrix, is returned unchanged. The
-        values are not validated here but by the fit.
+        "source", "target" and optionally "weight", a torch tensor, a :class:`Labelled` as returned by
+        :func:`from_edges`, or the result of :func:`symrelu.datasets.load_graph`. Anything else, such as an
+        array or a scipy.sparse matrix, is returned unchanged. The values are not validated here but by the fit.
     weight : str or None, default="weight"
         Edge attribute of a graph; see :func:`from_networkx`. Ignored for other data.
 
@@ -51,6 +51,14 @@ def as_similarity(data: Any, *, weight: str | None = "weight") -> Labelled:
     """
     if isinstance(data, Labelled):
         return data
+    # Recognised by the names of their classes, because graphs must not import datasets.
+    if comes_from(data, "symrelu", "GraphDataset"):
+        return Labelled(data.M, None)
+    if comes_from(data, "symrelu", "Dataset"):
+        raise TypeError(
+            f"data must hold similarities, got the samples of {data.name}. Build a graph first: pass "
+            "symrelu.graphs.self_tuning_graph(dataset.data)."
+        )
     if is_networkx(data):
         return from_networkx(data, weight)
     if is_igraph(data):

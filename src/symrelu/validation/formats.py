@@ -182,6 +182,11 @@ def reject_foreign_objects(M: Any, name: str = "M") -> None:
             f"{name} must be a matrix, got an {type(M).__name__}. "
             "Pass symrelu.graphs.from_anndata(adata).matrix for its graph, or an array such as adata.X."
         )
+    if isinstance(M, tuple) and hasattr(M, "_fields"):
+        raise TypeError(  # NumPy would take the fields for rows
+            f"{name} must be a matrix, got a {type(M).__name__} with the fields {', '.join(M._fields)}. "
+            "Pass the field that holds the matrix."
+        )
     reject_masked_arrays(M, name)
     foreign = hasattr(M, "__getitem__") and not isinstance(M, Sequence) and not sparse.issparse(M)
     if foreign and not any(hasattr(M, protocol) for protocol in _ARRAY_PROTOCOLS):
