@@ -1,7 +1,8 @@
 """Test how many neighbours of each node an embedding gives back, and how few columns give all of them back.
 
     python benchmarks/neighbors.py [--tasks recall exact] [--data cora digits] [--ranks 8 16 32] [--seeds 1]
-                                   [--methods eigsh UMAP] [--max-time 1500] [--output FOLDER]
+                                   [--methods eigsh UMAP] [--max-time 1500] [--fit-time 300]
+                                   [--output FOLDER]
 
 Recall: a node with d neighbours has as many guesses, the d other nodes with the best scores. The recall of a
 node is the share of its neighbours among them, and the table shows the mean over all nodes that have a
@@ -9,7 +10,8 @@ neighbour; the records also hold the mean over links, and the share of nodes who
 counted, none is sampled. A node is never its own neighbour. If several nodes share the score of the last guess,
 the recall is its expected value for guesses drawn from them at random, so the order of the nodes does not
 matter. Scores are entries of X, or minus the distance (Laplacian eigenmaps, UMAP). LPCA has two factors: with
-r / 2 columns in each it has as many numbers as the other methods, with r columns twice as many.
+r / 2 columns in each it has as many numbers as the other methods, with r columns twice as many. A star marks
+fits that --fit-time stopped.
 
 Exact: the number of columns that NeighborEmbedding finds for a graph, the wrong pairs of its certificate,
 seconds, and the numbers of the embedding per link.
@@ -84,45 +86,45 @@ class Distances(NamedTuple):
         return -cdist(self.points[rows], self.points, "sqeuclidean")
 
 
-# Methods: embedding = fit(M, columns, seed)
+# Methods: embedding = fit(M, columns, seed, max_time), where those that iterate for long end after max_time
 
 
-def defaults(M: Any, columns: int, seed: int) -> Embedding:
+def defaults(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the fit did not converge, and that the defaults are new
-        model = SymReLU(columns, random_state=seed).fit(M).solution_.model
+        model = SymReLU(columns, random_state=seed, max_time=max_time).fit(M).solution_.model
     return InnerProducts(model.left, model.right)
 
 
-def one_negative_column(M: Any, columns: int, seed: int) -> Embedding:
-    model = decompose(M, columns, n_negative=1, diagonal="ignore", random_state=seed).model
+def one_negative_column(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
+    model = decompose(M, columns, n_negative=1, diagonal="ignore", random_state=seed, max_time=max_time).model
     return InnerProducts(model.left, model.right)
 
 
-def no_negative_column(M: Any, columns: int, seed: int) -> Embedding:
-    model = decompose(M, columns, diagonal="ignore", random_state=seed).model
+def no_negative_column(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
+    model = decompose(M, columns, diagonal="ignore", random_state=seed, max_time=max_time).model
     return InnerProducts(model.left, model.right)
 
 
-def eigen(M: Any, columns: int, seed: int) -> Embedding:
+def eigen(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
     """Return the eigenvectors of largest magnitude, with all copies of repeated eigenvalues."""
     model = truncated_eigen(M, columns, random_state=seed).model
     return InnerProducts(model.left, model.right)
 
 
-def symnmf(M: Any, columns: int, seed: int) -> Embedding:
-    U = symmetric_nmf(M, columns, SymHALS(), max_iter=500, random_state=seed).U
+def symnmf(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
+    U = symmetric_nmf(M, columns, SymHALS(), max_iter=500, random_state=seed, max_time=max_time).U
     return InnerProducts(U, U)
 
 
-def laplacian_eigenmaps(M: Any, columns: int, seed: int) -> Distances:
+def laplacian_eigenmaps(M: Any, columns: int, seed: int, max_time: float | None = None) -> Distances:
     method = SpectralEmbedding(columns, affinity="precomputed", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about graphs with several components
         return Distances(method.fit_transform(sparse.csr_matrix(M)))
 
 
-def umap_layout(M: Any, columns: int, seed: int) -> Embedding:
+def umap_layout(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
     """Return UMAP's layout of the graph itself, with its default settings, from Laplacian eigenmaps."""
     from umap.umap_ import find_ab_params, simplicial_set_embedding
 
@@ -148,15 +150,15 @@ def umap_layout(M: Any, columns: int, seed: int) -> Embedding:
     return Distances(points)
 
 
-def lpca(M: Any, columns: int, seed: int) -> Embedding:
-    model = logistic_pca(M > 0, columns, random_state=seed).model
+def lpca(M: Any, columns: int, seed: int, max_time: float | None = None) -> Embedding:
+    model = logistic_pca(M > 0, columns, random_state=seed, max_time=max_time).model
     return InnerProducts(model.left, model.right)
 
 
 class Method(NamedTuple):
     """A row of the table of recalls: a fit, and the columns it has in a table of rank r."""
 
-    fit: Callable[[Any, int, int], Embedding]
+    fit: Callable[[Any, int, int, float | None], Embedding]
     columns: Callable[[int], int] = int
 
 
@@ -280,7 +282,7 @@ def jobs(data: list[str], methods: list[str], ranks: list[int], seeds: int, task
     yield from wanted
 
 
-def perform(job: Job, max_time: float | None) -> dict[str, Any]:
+def perform(job: Job, max_time: float | None, fit_time: float | None) -> dict[str, Any]:
     """Return the record of a job."""
     M = graph(job.data)
     n, links = M.shape[0], M.nnz // 2
@@ -289,9 +291,10 @@ def perform(job: Job, max_time: float | None) -> dict[str, Any]:
     if job.fit == smallest_exact.__name__:
         record["found"] = smallest_exact(M, job.seed, max_time)
         return record | {"seconds": time.perf_counter() - began}
-    embedding = FITS[job.fit](M, job.columns, job.seed)
+    embedding = FITS[job.fit](M, job.columns, job.seed, fit_time)
     seconds = time.perf_counter() - began
-    return record | {"seconds": seconds} | recall(M, embedding)._asdict()
+    limited = fit_time is not None and seconds >= fit_time
+    return record | {"seconds": seconds, "stopped_by_time": limited} | recall(M, embedding)._asdict()
 
 
 def warm_up(fit: Callable[..., Any]) -> None:
@@ -318,7 +321,7 @@ def missing_requirements(methods: list[str]) -> dict[str, str]:
 
 
 def run_jobs(
-    wanted: list[Job], path: Path, reasons: dict[str, str], max_time: float | None
+    wanted: list[Job], path: Path, reasons: dict[str, str], max_time: float | None, fit_time: float | None
 ) -> dict[Job, dict[str, Any]]:
     """Run the jobs that are not stored yet, and return the records of all wanted jobs that could run."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -338,7 +341,7 @@ def run_jobs(
         if job.fit not in warm:
             warm_up(FITS.get(job.fit, lambda M, _, seed: smallest_exact(M, seed)))
             warm.add(job.fit)
-        known[job] = record = perform(job, max_time)
+        known[job] = record = perform(job, max_time, fit_time)
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
         result = f"recall {record['of_nodes']:.4f}" if "of_nodes" in record else str(record["found"])
@@ -371,7 +374,16 @@ def recall_tables(records: dict[Job, dict[str, Any]], methods: list[str], ranks:
                     for name in data
                 ]
                 if any(cells):
-                    means = [f"{np.mean(cell):.{digits}f}" if cell else "-" for cell in cells]
+                    stopped = {
+                        name
+                        for name in data
+                        for job, found in records.items()
+                        if job[:3] == (name, fit, columns) and found.get("stopped_by_time")
+                    }
+                    means = [
+                        (f"{np.mean(cell):.{digits}f}" if cell else "-") + ("*" if name in stopped else "")
+                        for name, cell in zip(data, cells, strict=True)
+                    ]
                     rows.append([f"{key}, r = {r}", *means])
         if rows:
             parts.append(table([title, *data], rows))
@@ -412,12 +424,13 @@ def main() -> None:
     parser.add_argument(
         "--max-time", type=float, help="seconds for each search of the smallest exact embedding"
     )
+    parser.add_argument("--fit-time", type=float, help="seconds for each fit of a method that iterates")
     parser.add_argument("--store", type=Path, default=STORE)
     parser.add_argument("--output", type=Path, help="folder for neighbors.md and neighbors.json")
     options = parser.parse_args()
     reasons = missing_requirements(options.methods)
     wanted = list(jobs(options.data, options.methods, options.ranks, options.seeds, options.tasks))
-    records = run_jobs(wanted, options.store, reasons, options.max_time)
+    records = run_jobs(wanted, options.store, reasons, options.max_time, options.fit_time)
     parts = (
         graph_table(records, options.ranks),
         recall_tables(records, options.methods, options.ranks),
