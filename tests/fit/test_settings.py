@@ -162,7 +162,7 @@ def test_decompose_takes_the_settings_and_the_data():
 OTHER_DEFAULTS = {
     "SymReLU": {"n_negative": "auto", "diagonal": "auto", "alpha": None, "tol": 1e-6},
     "SymReLUClustering": {"n_negative": 1, "diagonal": "ignore", "init": "spectral", "max_iter": 120},
-    "LinkPredictor": {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "init": "random", "max_iter": 20},
+    "LinkPredictor": {"n_negative": 1, "alpha": None, "zero_weight": 0.1, "init": "random", "max_iter": 20},
     "symmetric_nmf": {"init": None, "gtol": 1e-6},
     "three_block_nmd": {"init": None, "gtol": 1e-6},
     "truncated_eigen": {"random_state": 0},  # its result hardly depends on it

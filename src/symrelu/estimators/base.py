@@ -68,11 +68,12 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     solution_: Solution
     embedding_: np.ndarray
+    stop_reason_: str
 
     n_negative: int | str
     # Defaults for estimators that do not have these parameters.
     affinity: str = "precomputed"
-    shrinkage: float = 0.0
+    shrinkage: Any = 0.0
     warm_start: bool = False
     n_init: int = 1
     n_jobs: int | None = None
@@ -228,19 +229,26 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         """Return the parameters of the estimator that are settings of :func:`symrelu.decompose`."""
         return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
 
-    def _settings_for(self, problem: Problem) -> dict[str, Any]:
-        """Return the settings for a problem, in which ``shrinkage`` has become ``alpha``."""
+    def _settings_for(self, problem: Problem, shrinkage: float | None = None) -> dict[str, Any]:
+        """Return the settings for a problem, in which ``shrinkage`` has become ``alpha``.
+
+        An estimator whose default depends on the data passes the value that it chose.
+        """
         settings = self._settings()
         if settings["alpha"] is None:
-            settings["alpha"] = problem.alpha_of(self.shrinkage)
+            settings["alpha"] = problem.alpha_of(self.shrinkage if shrinkage is None else shrinkage)
         return settings
+
+    def _passed_shrinkage(self) -> float | None:
+        """Return ``shrinkage``, or None if it has its default; raise if it is invalid."""
+        return check_number("shrinkage", self.shrinkage) or None
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise on invalid settings before any work."""
-        shrinkage = check_number("shrinkage", self.shrinkage)
+        shrinkage = self._passed_shrinkage()
         if settings.get("alpha") is None:
             settings = {name: value for name, value in settings.items() if name != "alpha"}
-        elif shrinkage:
+        elif shrinkage is not None:
             raise ValueError(
                 f"alpha and shrinkage set the same penalty, got alpha={settings['alpha']!r} and "
                 f"shrinkage={shrinkage:g}. Pass shrinkage alone."
@@ -280,17 +288,29 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
             solution = decompose(problem, rank, callback=callback, **settings)
+            self._keep_fits([solution], [settings["random_state"]])
         else:
-            solution = self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
+            seeds = _seeds(settings.pop("random_state"), n_init)
+            fits = self._fit_several(seeds, problem, rank, settings, callback)
+            self._keep_fits(fits, seeds)
+            solution = self._combine_fits(fits, problem)
         self._set_further_attributes(solution)
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
+        self.stop_reason_ = self._stop_reason(solution)
         tasks.end()
         if not solution.converged and solution.status not in self._expected_stops:
             warn_not_converged(self, solution, stacklevel=5)  # the caller of fit, past its decorators
 
     def _set_further_attributes(self, solution: Solution) -> None:
         """Set the attributes that only one estimator has, before callbacks see it as fitted."""
+
+    def _keep_fits(self, fits: list[Solution], seeds: list[Any]) -> None:
+        """Keep what is known of the single fits, for estimators that report it."""
+
+    def _stop_reason(self, solution: Solution) -> str:
+        """Return why the fit stopped."""
+        return solution.status.value
 
     def _warm_start_factor(self, n: int, rank: int) -> np.ndarray:
         """Return the factor of the last fit as the start of this one."""
@@ -306,16 +326,9 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
         return self.embedding_
 
     def _fit_several(
-        self, n_init: int, problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
+        self, seeds: list[Any], problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
     ) -> list[Solution]:
-        """Return fits from ``n_init`` seeds, or fewer if Ctrl-C or a callback stopped one of them."""
-        settings = dict(settings)
-        random_state = settings.pop("random_state")
-        # An integer is the seed of the first fit, which is then the same as with n_init=1. Otherwise all seeds
-        # are drawn, by random(), since a RandomState has no integers().
-        seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
-        drawn = random_generator(random_state, _STREAM).random(n_init - len(seeds))
-        seeds += (2**31 * drawn).astype(np.int64).tolist()
+        """Return a fit for each seed, or fewer if Ctrl-C or a callback stopped one of them."""
         fits = []
         n_jobs = self.n_jobs if callback is None else 1  # callbacks must run in this process
         for fit in Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -336,6 +349,15 @@ class DecompositionEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))
+
+
+def _seeds(random_state: Any, count: int) -> list[Any]:
+    """Return the seeds of several fits."""
+    # An integer is the seed of the first fit, which is then the same as with n_init=1. Otherwise all seeds are
+    # drawn, by random(), since a RandomState has no integers().
+    seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
+    drawn = random_generator(random_state, _STREAM).random(count - len(seeds))
+    return seeds + (2**31 * drawn).astype(np.int64).tolist()
 
 
 def _is_frame(X: Any) -> bool:
