@@ -137,6 +137,14 @@ def test_the_result_as_text(evaluation):
     ]
 
 
+def test_hits_among_few_negatives_are_not_shown_as_numbers():
+    nan = float("nan")
+    evaluation = LinkEvaluation((LinkMetrics(0.9, 0.8, 0.7, nan, 0.5),), n_hidden=12, n_links=120)
+    assert str(evaluation).splitlines()[4] == (
+        "  Hits@50, drawn by degree               not defined with fewer than 50 negatives"
+    )
+
+
 def test_the_result_as_a_table(evaluation):
     records = evaluation.records()
     assert [record["split"] for record in records] == [0, 1]

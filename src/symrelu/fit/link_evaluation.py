@@ -116,7 +116,11 @@ class LinkEvaluation:
         lines = [f"{hidden}, {len(self.splits)} splits: mean (lowest to highest)"]
         for name, label in _LABELS.items():
             values = self._values(name)
-            lines.append(f"  {label:<38} {np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})")
+            if np.isnan(values).any():
+                text = "not defined with fewer than 50 negatives"
+            else:
+                text = f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})"
+            lines.append(f"  {label:<38} {text}")
         return "\n".join(lines)
 
 
