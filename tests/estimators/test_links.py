@@ -5,6 +5,7 @@ import itertools
 import pickle
 import re
 import tracemalloc
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -754,6 +755,15 @@ def test_evaluation_leaves_the_estimator_as_it_is():
     assert vars(predictor).keys() == before.keys()
     assert all(vars(predictor)[name] is before[name] for name in before)
     assert predictor.evaluate(B, n_splits=1, random_state=1).splits[0].mrr != first.splits[0].mrr
+
+
+def test_ctrl_c_ends_an_evaluation(monkeypatch):
+    def interrupted(*arguments, **settings):
+        return replace(decompose(*arguments, **settings), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        LinkPredictor(3, n_init=1, random_state=0).evaluate(planted_graph()[0])
 
 
 def test_evaluation_does_not_depend_on_the_units_or_on_names():

@@ -109,8 +109,7 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
     fits_ : tuple of FitSummary
         How each fit went: its ``seed``, ``n_iter``, ``status`` and own ``relative_error``.
     relative_error_ : float
-        ||N - max(0, X)||_F / ||N||_F of the mean X, over the pairs that are not masked. In general it is lower
-        than that of any single fit.
+        ||N - max(0, X)||_F / ||N||_F of the mean X, over the pairs that are not masked.
     reconstruction_err_ : float
         ||N - max(0, X)||_F of the mean X.
     n_iter_ : int
@@ -287,6 +286,9 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         splits = []
         for split in link_splits(links, fraction, n_splits, rng):
             predictor.fit(split.train, mask=links.mask)
+            if predictor.solution_.status is Status.INTERRUPTED:
+                # The fit took Ctrl-C as a wish for the result so far, which would evaluate other settings.
+                raise KeyboardInterrupt
             splits.append(evaluate_scores(predictor.score_pairs, split))
         return LinkEvaluation(tuple(splits), split.links.shape[1], len(links.positive_pairs()[0]))
 

@@ -126,8 +126,10 @@ def score_pairs(left, right, i, j, scores):  # type: ignore[no-untyped-def]
 def smooth_value(x):  # type: ignore[no-untyped-def]
     """Return (x + sqrt(x^2 + 1)) / 2."""
     root = np.sqrt(x * x + 1) + abs(x)
-    # The product of the values at x and -x is 1/4. Below zero, the formula would subtract nearly equal numbers.
-    return root / 2 if x >= 0 else 1 / (2 * root)
+    # Below zero the formula would subtract nearly equal numbers. The product of the values at x and -x is 1/4.
+    # np.divide, since numba's division checks for zero, and with that check loops do not vectorise.
+    inverse = np.divide(0.5, root)
+    return root / 2 if x >= 0 else inverse
 
 
 @compiled
