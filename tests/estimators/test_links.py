@@ -60,15 +60,16 @@ def smooth(X, N, observed):
     return (X + np.sqrt(X**2 + width**2)) / 2
 
 
-def suggested_shrinkage(N):
+def suggested_shrinkage(N, tau=1.0):
     counts = np.sum(N > 0, axis=1)
-    return 0.155 * min(1.0, 4 / counts[counts > 0].mean()) ** 0.25
+    amount = 0.2 / (1 + tau) * min(1.0, 4 / counts[counts > 0].mean()) ** 0.25
+    return amount / np.linalg.eigvalsh(N)[-1]
 
 
 def formula(B, mask=None, tau=1.0, rank=5, shrinkage=None, **settings):
     """Return the scores of all pairs, word for word."""
     N, roots, observed = normalised(B, mask, tau)
-    shrinkage = suggested_shrinkage(N) if shrinkage is None else shrinkage
+    shrinkage = suggested_shrinkage(N, tau) if shrinkage is None else shrinkage
     alpha = 2 * shrinkage * np.linalg.eigvalsh(N)[-1]
     solution = decompose(
         N, rank, mask=mask, alpha=alpha, **{**MODEL, "max_iter": 20, "init": "random", **settings}
@@ -141,7 +142,7 @@ def test_the_mean_of_several_fits(made, kind, dtype, tau, support):
     assert_allclose(predictor.reconstruction_err_, error, rtol=1e-5)
     assert_allclose(predictor.relative_error_, error / np.linalg.norm(N), rtol=1e-5)
     losses = np.where(N > 0, (N - X) ** 2, 0.1 * np.maximum(0, X) ** 2) * counted
-    alpha = 2 * suggested_shrinkage(N) * np.linalg.eigvalsh(N)[-1]
+    alpha = 2 * suggested_shrinkage(N, tau) * np.linalg.eigvalsh(N)[-1]
     objective = losses.sum() / 2 + alpha / 2 * np.sum(predictor.embedding_**2)
     assert_allclose(predictor.solution_.objective, objective, rtol=1e-5)
     assert predictor.n_iter_ == max(fit.n_iter for fit in made)
@@ -516,8 +517,9 @@ def test_denser_graphs_are_shrunk_less_and_isolated_nodes_do_not_count():
             LinkPredictor(2, n_init=1, max_iter=1, random_state=0).fit(np.pad(ring, (0, isolated))).shrinkage_
         )
 
-    assert_allclose([chosen(40, degree) for degree in (2, 4, 8, 16)], 0.155 / np.array([1, 1, 2, 4]) ** 0.25)
-    assert_allclose(chosen(40, 16, isolated=30), chosen(40, 16))
+    assert_allclose([chosen(40, degree) for degree in (2, 4, 8, 16)], 0.2 / np.array([1, 1, 2, 4]) ** 0.25)
+    # Isolated nodes lower the mean degree that is added, and thus raise the largest eigenvalue of N.
+    assert_allclose(chosen(40, 16, isolated=40), chosen(40, 16) * (16 + 8) / (2 * 16))
 
 
 def test_other_limits_warn():

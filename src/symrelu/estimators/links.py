@@ -66,9 +66,10 @@ class LinkPredictor(ModelQueriesMixin, DecompositionEstimator):
         At least one column stays positive. The first negative one acts as a threshold.
     shrinkage : float or "auto", default="auto"
         Strength of a penalty on U that shrinks the eigenvalues of X, as a fraction of the largest eigenvalue of
-        N. 0 is no penalty; with 1 or more, the factor becomes zero. "auto" is 0.155 for a graph whose linked
-        nodes have a mean of up to 4 links, and 0.155 (4 / mean)^(1/4) for a denser one, where links carry less
-        noise.
+        N. 0 is no penalty; with 1 or more, the factor becomes zero. "auto" shrinks the eigenvalues
+        by :math:`0.2 / (1 + \tau)` if the linked nodes have up to 4 links on average, and by
+        :math:`(4 / \text{average})^{1/4}` of that if they have more, since denser graphs are less noisy. Here
+        :math:`1 / (1 + \tau)` is the largest eigenvalue of N if all degrees are equal.
     alpha : float, optional
         Weight of the Tikhonov penalty of N. Deprecated, and an error together with ``shrinkage``: pass
         ``shrinkage`` instead.

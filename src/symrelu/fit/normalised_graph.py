@@ -13,7 +13,7 @@ from symrelu.validation import stored
 
 # Denser graphs are less noisy and need less shrinkage. The noise falls with the square root of the degree; its
 # fourth root is a compromise, because on some graphs (polblogs) hidden links are predicted worse with less.
-_SHRINKAGE, _SPARSE_DEGREE, _POWER = 0.155, 4.0, 0.25
+_SHRINKAGE, _SPARSE_DEGREE, _POWER = 0.2, 4.0, 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +28,14 @@ class NormalisedGraph:
         Where B is positive.
     root_degrees : ndarray of shape (n,)
         The roots of D, in the units of B.
+    regularization : float
+        The multiple of the mean degree.
     """
 
     problem: Problem
     links: Any
     root_degrees: np.ndarray
+    regularization: float
 
     @classmethod
     def of(cls, graph: Problem, regularization: float) -> NormalisedGraph:
@@ -54,7 +57,7 @@ class NormalisedGraph:
         roots = np.sqrt(degrees + regularization * degrees.mean())
         # A Problem scales B by 4^-exponent, and thus the roots of its degrees by 2^-exponent.
         in_units = np.ldexp(roots, graph.exponent).astype(graph.dtype)
-        return cls(graph.divided(roots), sparse.csr_array(B, dtype=bool), in_units)
+        return cls(graph.divided(roots), sparse.csr_array(B, dtype=bool), in_units, regularization)
 
     @property
     def root_mean_square(self) -> float:
@@ -66,7 +69,13 @@ class NormalisedGraph:
 
     @property
     def suggested_shrinkage(self) -> float:
-        """A shrinkage that depends on the mean number of links of the nodes that have any."""
+        """A shrinkage that depends on the mean number of links of the nodes that have any.
+
+        It is relative to the largest eigenvalue of N, but lowers eigenvalues by the same amount if some nodes
+        have many links, which make only that one eigenvalue larger.
+        """
         counts = np.diff(self.links.indptr)
         mean = counts.sum() / np.count_nonzero(counts)
-        return float(_SHRINKAGE * min(1.0, _SPARSE_DEGREE / mean) ** _POWER)
+        equal_degrees = 1 / (1 + self.regularization)  # the largest eigenvalue of N if all degrees are equal
+        largest = self.problem.alpha_of(1.0) / 2
+        return float(_SHRINKAGE * min(1.0, _SPARSE_DEGREE / mean) ** _POWER * equal_degrees / largest)
