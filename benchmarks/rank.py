@@ -23,8 +23,9 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 from usefulness import normalised, split
 
-from symrelu import LinkPredictor, decompose, select_rank
+from symrelu import LinkPredictor, Problem, decompose, select_rank
 from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.fit.normalised_graph import NormalisedGraph
 
 PLANTED, SYNTHETIC_RANKS = 10, range(6, 15)
 LINK_RANKS = (2, 4, 8, 16, 32, 64)
@@ -62,11 +63,12 @@ def links(name: str, seed: int) -> dict[str, Any]:
     """Return the choice for one training graph, and the AUC on held-out links that it loses."""
     train, i, j, truth = split(name, seed)
     N, roots = normalised(train)
+    graph = NormalisedGraph.of(Problem.of(train, diagonal="ignore"), LinkPredictor().degree_regularization)
     # The settings are read from the estimator, so that the comparison follows its defaults.
     default = LinkPredictor()
     fit = {
         "n_negative": default.n_negative,
-        "alpha": default.alpha,
+        "alpha": graph.problem.alpha_of(graph.suggested_shrinkage),
         "zero_weight": default.zero_weight,
         "init": default.init,
         "max_iter": default.max_iter,
