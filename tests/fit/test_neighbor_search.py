@@ -181,6 +181,7 @@ def test_lines_of_the_log(caplog, monkeypatch):
     assert ends[0].startswith("7 columns: 0 wrong pairs after ")
     assert any("none found yet" in line for line in lines)
     assert any("smallest so far" in line for line in lines)
+    assert any("wrong pairs at the last count" in line for line in lines)
     caplog.clear()
     searched(GRAPHS["star"])
     assert not caplog.records
