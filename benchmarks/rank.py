@@ -20,11 +20,13 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
+from symrelu.fit.normalised_graph import NormalisedGraph
+from tasks.links import split
 from threadpoolctl import threadpool_limits
-from usefulness import normalised, split
 
 from symrelu import LinkPredictor, decompose, select_rank
 from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.problem import Problem
 
 PLANTED, SYNTHETIC_RANKS = 10, range(6, 15)
 LINK_RANKS = (2, 4, 8, 16, 32, 64)
@@ -61,12 +63,13 @@ def digits(seed: int) -> dict[str, Any]:
 def links(name: str, seed: int) -> dict[str, Any]:
     """Return the choice for one training graph, and the AUC on held-out links that it loses."""
     train, i, j, truth = split(name, seed)
-    N, roots = normalised(train)
     # The settings are read from the estimator, so that the comparison follows its defaults.
     default = LinkPredictor()
+    graph = NormalisedGraph.of(Problem.of(train, diagonal="ignore"), default.degree_regularization)
+    N, roots = graph.problem.M, graph.root_degrees
     fit = {
         "n_negative": default.n_negative,
-        "alpha": default.alpha,
+        "alpha": graph.problem.alpha_of(graph.suggested_shrinkage),
         "zero_weight": default.zero_weight,
         "init": default.init,
         "max_iter": default.max_iter,

@@ -1,0 +1,166 @@
+"""Tables and a figure of what the tasks measured."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.plots import new_figure, save_figure
+from tasks.base import Table, Task
+
+
+class Line(NamedTuple):
+    """A method on a data set, over all seeds."""
+
+    task: str
+    data: str
+    method: str
+    setting: str  # the best one in hindsight
+    measure: str
+    mean: float
+    deviation: float
+    seeds: int
+    seconds: float
+    values: str  # by seed
+
+
+def summarise(task: Task, records: list[dict[str, Any]]) -> list[Line]:
+    """Return the mean and standard deviation for each method, data set and measure, at the best setting."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records:
+        if record["task"] == task.name:
+            groups.setdefault((record["data"], record["method"]), []).append(record)
+    lines = []
+    for (data, method), group in groups.items():
+        best = _best_setting(group, task.hindsight)
+        chosen = [record for record in group if record["setting"] == best]
+        for measure in dict.fromkeys(record["measure"] for record in chosen):
+            mine = sorted(
+                (record for record in chosen if record["measure"] == measure), key=lambda r: int(r["seed"])
+            )
+            values = np.array([float(record["value"]) for record in mine])
+            seconds = float(np.median([float(record["seconds"]) for record in mine]))
+            lines.append(
+                Line(
+                    task.name,
+                    data,
+                    method,
+                    best,
+                    measure,
+                    float(values.mean()),
+                    float(values.std()),
+                    len(values),
+                    round(seconds, 3),
+                    " ".join(f"{value:.4f}" for value in values),
+                )
+            )
+    places = {name: k for k, name in enumerate((*task.data, *task.methods))}
+    return sorted(lines, key=lambda line: (places[line.data], places[line.method]))
+
+
+def _best_setting(group: list[dict[str, Any]], measure: str) -> str:
+    values: dict[str, list[float]] = {}
+    for record in group:
+        if record["measure"] == measure:
+            values.setdefault(record["setting"], []).append(float(record["value"]))
+    return max(values, key=lambda setting: np.mean(values[setting]))
+
+
+def markdown(task: Task, table: Table, lines: list[Line]) -> str:
+    """Return a table, empty if nothing of it was measured."""
+    cells = {
+        (line.method, line.data): line
+        for line in lines
+        if line.task == task.name and table.measures.get(line.data) == line.measure
+    }
+    data = [name for name in table.measures if any(name == key[1] for key in cells)]
+    if not data:
+        return ""
+    rows = [f"## {table.title}", "", "| | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
+    for method in table.methods or task.methods:
+        found = [cells.get((method, name)) for name in data]
+        if any(line is not None for line in found):
+            rows.append("| " + " | ".join([method, *map(_cell, found)]) + " |")
+    return "\n".join(rows)
+
+
+def _cell(line: Line | None) -> str:
+    if line is None:
+        return "-"
+    if line.measure == "clusters":
+        return ", ".join(f"{float(value):.0f}" for value in line.values.split())
+    setting = f" ({line.setting})" if line.setting else ""
+    return f"{line.mean:.3f} ± {line.deviation:.3f}{setting}"
+
+
+def gains(task: Task, lines: list[Line]) -> str:
+    """Return sentences that say what each ingredient adds to the mean of the first measure."""
+    means = {
+        (line.method, line.data): line.mean
+        for line in lines
+        if line.task == task.name and line.measure == task.hindsight
+    }
+    sentences = []
+    for what, with_it, without_it in task.controls:
+        both = [name for name in task.data if (with_it, name) in means and (without_it, name) in means]
+        parts = [f"{name} {means[with_it, name] - means[without_it, name]:+.3f}" for name in both]
+        if parts:
+            sentences.append(f"- {what[0].upper()}{what[1:]} adds: {', '.join(parts)}.")
+    return "\n".join(sentences)
+
+
+def page(tasks: Iterable[Task], lines: list[Line]) -> str:
+    """Return all tables as Markdown."""
+    parts = []
+    for task in tasks:
+        parts += [markdown(task, table, lines) for table in task.tables]
+        parts.append(gains(task, lines))
+    return "\n\n".join(part for part in parts if part)
+
+
+def write(tasks: list[Task], lines: list[Line], folder: Path) -> None:
+    """Write the tables as CSV and Markdown, and a figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "usefulness.md").write_text(page(tasks, lines) + "\n", encoding="utf-8")
+    with open(folder / "usefulness.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(Line._fields)
+        writer.writerows(lines)
+    draw(tasks, lines, folder / "usefulness.png")
+
+
+def draw(tasks: list[Task], lines: list[Line], path: Path) -> None:
+    """Draw the first table of each task, one below the other."""
+    shown = [task for task in tasks if any(line.task == task.name for line in lines)]
+    figure = new_figure(figsize=(11, 4.2 * len(shown)))
+    for place, task in enumerate(shown, start=1):
+        ax = figure.add_subplot(len(shown), 1, place)
+        table = task.tables[0]
+        mine = [
+            line for line in lines if line.task == task.name and table.measures.get(line.data) == line.measure
+        ]
+        data = [name for name in table.measures if any(line.data == name for line in mine)]
+        methods = [method for method in task.methods if any(line.method == method for line in mine)]
+        for k, method in enumerate(methods):
+            points = [line for line in mine if line.method == method]
+            ours = method in ("SymReLUClustering", "LinkPredictor", "LinkPredictor().embedding_")
+            control = method.startswith("control") or "0.1.0" in method
+            ax.errorbar(
+                [data.index(line.data) + (k + 0.5 - len(methods) / 2) * 0.8 / len(methods) for line in points],
+                [line.mean for line in points],
+                yerr=[line.deviation for line in points],
+                fmt="D" if ours else ("s" if control else "o"),
+                markersize=7 if ours else 5,
+                color="black" if ours else f"C{k % 10}",
+                markerfacecolor="white" if control else None,
+                label=method,
+            )
+        ax.set_xticks(range(len(data)), [name.replace(", ", ",\n") for name in data], fontsize=8)
+        ax.set_title(table.title, fontsize=10)
+        ax.grid(axis="y", alpha=0.3)
+        ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    save_figure(figure, path)
