@@ -133,7 +133,8 @@ def test_bad_questions(question, error, message):
 @pytest.mark.parametrize("question", ["score_pairs", "reconstruct", "top_k"])
 @pytest.mark.parametrize("asked", [Solution, SymReLU])
 def test_questions_are_asked_in_one_way(question, asked):
-    assert inspect.signature(getattr(asked, question)) == inspect.signature(getattr(FittedModel, question))
+    asked, model = (inspect.signature(getattr(one, question)) for one in (asked, FittedModel))
+    assert asked.parameters == model.parameters
 
 
 def test_float32_stays():

@@ -160,8 +160,8 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
 
     >>> import networkx as nx
     >>> from symrelu import SymReLUClustering
-    >>> graph = nx.karate_club_graph()
-    >>> clustering = SymReLUClustering(2, random_state=0).fit(graph)
+    >>> graph = nx.les_miserables_graph()
+    >>> clustering = SymReLUClustering(6, random_state=0).fit(graph)
     >>> clustering.method_
     'directions'
 

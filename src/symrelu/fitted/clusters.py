@@ -181,7 +181,18 @@ Clusters = DirectionClusters | LinkageClusters
 
 
 def modularity_of(M: Any, labels: np.ndarray) -> float:
-    """Return the modularity of clusters numbered from 0 on: see :func:`symrelu.metrics.modularity`."""
+    """Return the modularity of clusters numbered from 0 on: see :func:`symrelu.metrics.modularity`.
+
+    Parameters
+    ----------
+    M : sparse matrix or ndarray of shape (n, n)
+        Symmetric and nonnegative. The diagonal is ignored.
+    labels : ndarray of int of shape (n,)
+
+    Returns
+    -------
+    modularity : float
+    """
     M = sparse.csr_array(M)
     rows = np.repeat(np.arange(len(labels)), np.diff(M.indptr))
     weights = np.where(rows == M.indices, 0.0, M.data)  # in float64, without the diagonal
