@@ -38,6 +38,8 @@ class Table:
 
     Attributes
     ----------
+    name : str
+        Name of its file.
     title : str
     measures : dict of str to str
         The measure to print for each data set, a column.
@@ -45,6 +47,7 @@ class Table:
         The rows; all methods by default.
     """
 
+    name: str
     title: str
     measures: dict[str, str]
     methods: tuple[str, ...] | None = None

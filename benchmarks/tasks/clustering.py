@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import networkx as nx
@@ -161,6 +162,8 @@ def applies_to_communities(method: str, name: str, seed: int) -> bool:
 
 
 def applies_to_images(method: str, name: str, seed: int) -> bool:
+    if (method.startswith("UMAP") or name.endswith("connectivities")) and find_spec("umap") is None:
+        return False
     if method in OURS or method in SPECTRAL:
         return True
     # The others are compared on the self-tuning graphs alone.
@@ -177,10 +180,12 @@ communities = Task(
     applies_to_communities,
     (
         Table(
+            "communities",
             "Communities: NMI with the planted or known classes (Les Miserables has none: modularity)",
             {name: "modularity" if name == "Les Miserables" else "NMI" for name in COMMUNITIES},
         ),
         Table(
+            "number_of_clusters",
             "Communities: number of clusters that was found, for seeds 0, 1, ...",
             dict.fromkeys(WITHOUT_NUMBER, "clusters"),
             ("Louvain", NUMBER_FOUND),
@@ -195,9 +200,13 @@ images = Task(
     perform_images,
     applies_to_images,
     (
-        Table("Images, self-tuning graphs: NMI with the classes", dict.fromkeys(IMAGES, "NMI")),
+        Table("images", "Images, self-tuning graphs: NMI with the classes", dict.fromkeys(IMAGES, "NMI")),
         *(
-            Table(f"Images{end}: NMI with the classes", {image + end: "NMI" for image in IMAGES})
+            Table(
+                f"images{end}".replace(", ", "_").replace(" ", "_"),
+                f"Images{end}: NMI with the classes",
+                {image + end: "NMI" for image in IMAGES},
+            )
             for end in NEIGHBOUR_GRAPHS.values()
             if end
         ),

@@ -76,6 +76,11 @@ def hub_graph(n: int = 2000, exponent: float = 2.2, seed: int = 0) -> Any:
     return sparse.csr_array((half + half.T > 0).astype(np.float64))
 
 
+def preferential_graph() -> Any:
+    """Draw from the model of Barabási and Albert: 2000 nodes that come one by one, each with 4 links."""
+    return _adjacency(nx.barabasi_albert_graph(2000, 4, seed=0), weight=None)
+
+
 def polblogs() -> Graph:
     data = load_graph("polblogs")
     linked = np.diff(data.M.indptr) > 0

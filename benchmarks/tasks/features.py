@@ -85,6 +85,7 @@ features = Task(
     applies,
     (
         Table(
+            "features",
             "Features: accuracy of logistic regression with 10 % of the labels",
             dict.fromkeys(DATA, "accuracy"),
         ),

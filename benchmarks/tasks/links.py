@@ -18,11 +18,16 @@ from symrelu.problem import Problem
 from tasks import earlier
 from tasks.base import Table, Task, Value
 from tasks.controls import linear_fit, normalised
-from tasks.data import hub_graph
+from tasks.data import COMMUNITIES, hub_graph, preferential_graph
 from tasks.netmf import netmf_matrix
 
 GRAPHS = ("email-Eu-core", "polblogs", "cora", "pubmed", "celegans", "usair", "ecoli", "ppi")
-HUBS = "hubs"
+# Graphs that are drawn: links depend on the degrees alone, on who came first, on blocks alone.
+DRAWN: dict[str, Callable[[], Any]] = {
+    "hubs": hub_graph,
+    "Barabási-Albert": preferential_graph,
+    "ten blocks of 100": lambda: COMMUNITIES["ten blocks of 100"](0).M,
+}
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 KATZ = (0.05, 0.2, 0.5)  # beta times the largest eigenvalue λ
 SPLITS = 10  # drawn at once, so that a split does not depend on how many are used
@@ -39,7 +44,7 @@ Scores = np.ndarray | dict[str, np.ndarray]
 @functools.lru_cache(maxsize=2)
 def splits(name: str) -> list[LinkSplit]:
     """Return training graphs, hidden links and negatives, as LinkPredictor.evaluate draws them."""
-    graph = hub_graph() if name == HUBS else load_graph(name).M
+    graph = DRAWN[name]() if name in DRAWN else load_graph(name).M
     problem = Problem.of(graph, diagonal="ignore")
     return list(link_splits(problem, 0.1, SPLITS, np.random.default_rng(0)))
 
@@ -182,7 +187,14 @@ def applies(method: str, name: str, seed: int) -> bool:
     return name != "pubmed" or method not in SLOW_METHODS
 
 
-DATA = (*GRAPHS, HUBS)
+DATA = (*GRAPHS, *DRAWN)
+TABLES = {
+    "links_auc": ("AUC", "AUC, uniform negatives"),
+    "links_auc_by_degree": ("AUC, drawn by degree", "AUC, negatives drawn by degree"),
+    "links_average_precision": ("average precision", "average precision, negatives drawn by degree"),
+    "links_hits": ("Hits@50", "Hits@50, negatives drawn by degree"),
+    "links_mrr": ("MRR", "MRR, negatives drawn by degree"),
+}
 links = Task(
     "links",
     DATA,
@@ -190,14 +202,8 @@ links = Task(
     perform,
     applies,
     tuple(
-        Table(f"Links: {title}", dict.fromkeys(DATA, measure))
-        for measure, title in {
-            "AUC": "AUC, uniform negatives",
-            "AUC, drawn by degree": "AUC, negatives drawn by degree",
-            "average precision": "average precision, negatives drawn by degree",
-            "Hits@50": "Hits@50, negatives drawn by degree",
-            "MRR": "MRR, negatives drawn by degree",
-        }.items()
+        Table(name, f"Links: {title}", dict.fromkeys(DATA, measure))
+        for name, (measure, title) in TABLES.items()
     ),
     hindsight="AUC",
     controls=(

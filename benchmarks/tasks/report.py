@@ -70,21 +70,25 @@ def _best_setting(group: list[dict[str, Any]], measure: str) -> str:
     return max(values, key=lambda setting: np.mean(values[setting]))
 
 
-def markdown(task: Task, table: Table, lines: list[Line]) -> str:
-    """Return a table, empty if nothing of it was measured."""
+def filled(task: Task, table: Table, lines: list[Line]) -> tuple[list[str], dict[str, list[Line | None]]]:
+    """Return the columns of a table that have values, and the lines of each row."""
     cells = {
         (line.method, line.data): line
         for line in lines
         if line.task == task.name and table.measures.get(line.data) == line.measure
     }
     data = [name for name in table.measures if any(name == key[1] for key in cells)]
+    rows = {method: [cells.get((method, name)) for name in data] for method in table.methods or task.methods}
+    return data, {method: found for method, found in rows.items() if any(found)}
+
+
+def markdown(task: Task, table: Table, lines: list[Line]) -> str:
+    """Return a table, empty if nothing of it was measured."""
+    data, found = filled(task, table, lines)
     if not data:
         return ""
     rows = [f"## {table.title}", "", "| | " + " | ".join(data) + " |", "|---" * (len(data) + 1) + "|"]
-    for method in table.methods or task.methods:
-        found = [cells.get((method, name)) for name in data]
-        if any(line is not None for line in found):
-            rows.append("| " + " | ".join([method, *map(_cell, found)]) + " |")
+    rows += ["| " + " | ".join([method, *map(_cell, cells)]) + " |" for method, cells in found.items()]
     return "\n".join(rows)
 
 
@@ -95,6 +99,12 @@ def _cell(line: Line | None) -> str:
         return ", ".join(f"{float(value):.0f}" for value in line.values.split())
     setting = f" ({line.setting})" if line.setting else ""
     return f"{line.mean:.3f} ± {line.deviation:.3f}{setting}"
+
+
+def _short_cell(line: Line | None) -> str:
+    if line is None or line.measure == "clusters":
+        return _cell(line)
+    return f"{line.mean:.3f}".replace("0.", ".", 1)
 
 
 def gains(task: Task, lines: list[Line]) -> str:
@@ -130,7 +140,23 @@ def write(tasks: list[Task], lines: list[Line], folder: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(Line._fields)
         writer.writerows(lines)
+    (folder / "tables").mkdir(exist_ok=True)
+    for task in tasks:
+        for table in task.tables:
+            write_table(task, table, lines, folder / "tables" / f"{table.name}.csv")
     draw(tasks, lines, folder / "usefulness.png")
+
+
+def write_table(task: Task, table: Table, lines: list[Line], path: Path) -> None:
+    """Write the means of a table, rounded, as the documentation shows them."""
+    data, found = filled(task, table, lines)
+    if not data:
+        return
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["", *data])
+        for method, cells in found.items():
+            writer.writerow([method, *map(_short_cell, cells)])
 
 
 def draw(tasks: list[Task], lines: list[Line], path: Path) -> None:
@@ -140,17 +166,13 @@ def draw(tasks: list[Task], lines: list[Line], path: Path) -> None:
     for place, task in enumerate(shown, start=1):
         ax = figure.add_subplot(len(shown), 1, place)
         table = task.tables[0]
-        mine = [
-            line for line in lines if line.task == task.name and table.measures.get(line.data) == line.measure
-        ]
-        data = [name for name in table.measures if any(line.data == name for line in mine)]
-        methods = [method for method in task.methods if any(line.method == method for line in mine)]
-        for k, method in enumerate(methods):
-            points = [line for line in mine if line.method == method]
+        data, found = filled(task, table, lines)
+        for k, (method, cells) in enumerate(found.items()):
+            points = [line for line in cells if line is not None]
             ours = method in ("SymReLUClustering", "LinkPredictor", "LinkPredictor().embedding_")
             control = method.startswith("control") or "0.1.0" in method
             ax.errorbar(
-                [data.index(line.data) + (k + 0.5 - len(methods) / 2) * 0.8 / len(methods) for line in points],
+                [data.index(line.data) + (k + 0.5 - len(found) / 2) * 0.8 / len(found) for line in points],
                 [line.mean for line in points],
                 yerr=[line.deviation for line in points],
                 fmt="D" if ours else ("s" if control else "o"),
