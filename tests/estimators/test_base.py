@@ -103,7 +103,7 @@ def test_all_estimators_read_what_other_libraries_hold(M, kind, model):
         held.obs_names = names
     else:
         held = library.tensor(M).to_sparse()
-    settings = {"random_state": 0, "alpha" if model is LinkPredictor else "shrinkage": 0.1}
+    settings = {"random_state": 0, "shrinkage": 0.1}
     fitted = model(3, **settings).fit(held)
     assert_array_equal(fitted.embedding_, model(3, **settings).fit(sparse.csr_array(M)).embedding_)
     assert list(getattr(fitted, "node_names_", [])) == (names if kind == "anndata" else [])

@@ -3,27 +3,32 @@
 import inspect
 import itertools
 import pickle
+import re
 import tracemalloc
+from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from symrelu import SymReLU, decompose
+from symrelu import Status, SymReLU, decompose
 from symrelu.datasets import load_digits_graph
+from symrelu.estimators import links as links_module
 from symrelu.estimators.links import LinkPredictor
+from symrelu.fit.link_evaluation import link_splits
+from symrelu.problem import Problem
+from symrelu.validation import random_generator
 
-NOT_OF_DECOMPOSE = ("n_components", "degree_regularization", "n_init", "n_jobs")
-MODEL = {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "diagonal": "ignore"}
+NOT_OF_DECOMPOSE = ("n_components", "shrinkage", "degree_regularization", "n_init", "n_jobs")
+MODEL = {"n_negative": 1, "zero_weight": 0.1, "diagonal": "ignore"}
 
 
 def planted_graph(seed=0, n=60, groups=3, inside=0.6, across=0.05):
@@ -40,16 +45,37 @@ def weighted_graph(seed=0, n=30, loops=True):
     return B * (weights + weights.T) + loops * np.diag(np.arange(n) % 3)
 
 
-def formula(B, mask=None, tau=1.0, rank=5, **settings):
-    """Return the scores of all pairs, word for word."""
-    unknown = np.eye(len(B), dtype=bool) | (np.zeros(B.shape, bool) if mask is None else mask)
-    links = np.where(unknown, 0, B)
+def normalised(B, mask=None, tau=1.0):
+    """Return the normalised graph, the outer product of the roots of its degrees, and the observed pairs."""
+    observed = ~np.eye(len(B), dtype=bool) & (True if mask is None else ~mask)
+    links = np.where(observed, B, 0)
     degree = links.sum(axis=1)
     degree = degree + tau * degree.mean()
-    N = links / np.sqrt(np.outer(degree, degree))
-    solution = decompose(N, rank, mask=mask, **{**MODEL, "max_iter": 20, "init": "random", **settings})
+    roots = np.sqrt(np.outer(degree, degree))
+    return links / roots, roots, observed
+
+
+def smooth(X, N, observed):
+    width = np.sqrt(np.mean(N[observed] ** 2))
+    return (X + np.sqrt(X**2 + width**2)) / 2
+
+
+def suggested_shrinkage(N, tau=1.0):
+    counts = np.sum(N > 0, axis=1)
+    amount = 0.2 / (1 + tau) * min(1.0, 4 / counts[counts > 0].mean()) ** 0.25
+    return amount / np.linalg.eigvalsh(N)[-1]
+
+
+def formula(B, mask=None, tau=1.0, rank=5, shrinkage=None, **settings):
+    """Return the scores of all pairs, word for word."""
+    N, roots, observed = normalised(B, mask, tau)
+    shrinkage = suggested_shrinkage(N, tau) if shrinkage is None else shrinkage
+    alpha = 2 * shrinkage * np.linalg.eigvalsh(N)[-1]
+    solution = decompose(
+        N, rank, mask=mask, alpha=alpha, **{**MODEL, "max_iter": 20, "init": "random", **settings}
+    )
     X = (solution.U * solution.signature) @ solution.U.T
-    return X * np.sqrt(np.outer(degree, degree))
+    return smooth(X, N, observed) * roots
 
 
 def all_scores(predictor):
@@ -76,7 +102,7 @@ def test_scores_are_the_formula(kind, masked):
     predictor = LinkPredictor(5, n_init=1, random_state=0)
     predictor.fit(kind(B), mask=None if mask is None else masked(mask))
     assert_allclose(all_scores(predictor), expected, rtol=1e-7, atol=1e-9)
-    assert_allclose(predictor.reconstruct([3, 0]), np.maximum(0, expected)[[3, 0]], rtol=1e-7, atol=1e-9)
+    assert_allclose(predictor.reconstruct([3, 0]), expected[[3, 0]], rtol=1e-7, atol=1e-9)
 
 
 @pytest.fixture
@@ -98,31 +124,34 @@ def made(monkeypatch):
 @pytest.mark.parametrize("support", ["equal", "at_least"])
 def test_the_mean_of_several_fits(made, kind, dtype, tau, support):
     B, mask = weighted_graph().astype(dtype), small_mask(30)
-    settings = {"alpha": 0.2 / tau, "degree_regularization": tau, "support": support}
-    predictor = LinkPredictor(4, n_init=3, random_state=0, **settings).fit(kind(B), mask=mask)
+    predictor = LinkPredictor(4, n_init=3, random_state=0, degree_regularization=tau, support=support)
+    predictor.fit(kind(B), mask=mask)
     assert len(made) == 3
     X = np.mean([(fit.U * fit.signature) @ fit.U.T for fit in made], axis=0)
+    N, roots, observed = normalised(B.astype(np.float64), mask, tau)
     tolerance = 1e-12 if dtype == np.float64 else 1e-5
-    expected = X * np.outer(predictor.root_degrees_, predictor.root_degrees_)
-    assert_allclose(all_scores(predictor), expected, atol=tolerance)
+    expected = smooth(X, N, observed) * roots
+    assert_allclose(all_scores(predictor), expected, rtol=100 * tolerance, atol=tolerance)
     assert predictor.embedding_.dtype == dtype
     assert predictor.embedding_.shape == (30, 12)
     assert_array_equal(predictor.signature_, [1] * 9 + [-1] * 3)
-    # What is told of the mean are numbers of the mean.
-    N = np.where(mask | np.eye(30, dtype=bool), 0, B) / np.outer(
-        predictor.root_degrees_, predictor.root_degrees_
-    )
-    observed = ~(mask | np.eye(30, dtype=bool))
+    # relative_error_, reconstruction_err_ and the objective are those of the mean.
     counted = observed & ~((N > 0) & (X > N) & (support == "at_least"))
     assert predictor.solution_.support == support
     error = np.linalg.norm((N - np.maximum(0, X)) * counted)
     assert_allclose(predictor.reconstruction_err_, error, rtol=1e-5)
     assert_allclose(predictor.relative_error_, error / np.linalg.norm(N), rtol=1e-5)
     losses = np.where(N > 0, (N - X) ** 2, 0.1 * np.maximum(0, X) ** 2) * counted
-    objective = losses.sum() / 2 + 0.1 / tau * np.sum(predictor.embedding_**2)
+    alpha = 2 * suggested_shrinkage(N, tau) * np.linalg.eigvalsh(N)[-1]
+    objective = losses.sum() / 2 + alpha / 2 * np.sum(predictor.embedding_**2)
     assert_allclose(predictor.solution_.objective, objective, rtol=1e-5)
     assert predictor.n_iter_ == max(fit.n_iter for fit in made)
     assert predictor.solution_.n_evaluations == sum(fit.n_evaluations for fit in made) + 3
+    # What is known of each fit alone.
+    assert predictor.fits_[0].seed == 0
+    assert len({fit.seed for fit in predictor.fits_}) == 3
+    for name in ("n_iter", "status", "relative_error"):
+        assert [getattr(fit, name) for fit in predictor.fits_] == [getattr(fit, name) for fit in made]
 
 
 def test_the_seeds_of_the_fits_differ_and_repeat(made):
@@ -148,23 +177,27 @@ def test_the_worst_end_of_several_is_told(monkeypatch):
         return decompose(*arguments, **{**settings, "gtol": 0.1, **ends.pop(0)})
 
     monkeypatch.setattr("symrelu.estimators.base.decompose", spy)
-    with pytest.warns(ConvergenceWarning, match="max_time was reached"):
+    reasons = (
+        r"the gradient fell below gtol \(1 of 3 fits\), max_time was reached \(1 of 3 fits\), "
+        r"max_iter was reached \(1 of 3 fits\)"
+    )
+    with pytest.warns(ConvergenceWarning, match=f"stopped before convergence: {reasons}"):
         predictor = LinkPredictor(3, n_init=3, random_state=0).fit(weighted_graph())
-    assert predictor.stop_reason_ == "max_time was reached"
+    assert re.fullmatch(reasons, predictor.stop_reason_)
+    assert predictor.solution_.status is Status.MAX_TIME
     assert not predictor.converged_
 
 
 def test_several_fits_that_converge():
     predictor = LinkPredictor(3, n_init=2, max_iter=500, gtol=1e-3, random_state=0).fit(weighted_graph())
     assert predictor.converged_
-    assert predictor.stop_reason_ == "the gradient fell below gtol"
+    assert predictor.stop_reason_ == "the gradient fell below gtol (2 of 2 fits)"
 
 
 def test_every_setting_counts():
     B = weighted_graph()
     settings = {
         "n_negative": 2,
-        "alpha": 0.05,
         "zero_weight": 0.5,
         "support": "at_least",
         "solver": "aapb",
@@ -178,9 +211,10 @@ def test_every_setting_counts():
         "backend": "reference",
         "verbose": 0,
     }
-    predictor = LinkPredictor(4, degree_regularization=0.3, n_init=1, **settings).fit(B)
-    assert_allclose(all_scores(predictor), formula(B, tau=0.3, rank=4, **settings), rtol=1e-9, atol=1e-12)
-    assert set(predictor.get_params()) == {*settings, *NOT_OF_DECOMPOSE}
+    predictor = LinkPredictor(4, degree_regularization=0.3, shrinkage=0.1, n_init=1, **settings).fit(B)
+    expected = formula(B, tau=0.3, rank=4, shrinkage=0.1, **settings)
+    assert_allclose(all_scores(predictor), expected, rtol=1e-9, atol=1e-12)
+    assert set(predictor.get_params()) == {*settings, "alpha", *NOT_OF_DECOMPOSE}
 
 
 @pytest.mark.parametrize("n_init", [1, 2])
@@ -207,6 +241,9 @@ def test_attributes():
     links = B - np.diag(np.diag(B))
     degree = links.sum(axis=1)
     assert_allclose(predictor.root_degrees_**2, degree + degree.mean())
+    N, _, observed = normalised(B)
+    assert_allclose(predictor.smoothing_, np.sqrt(np.mean(N[observed] ** 2)))
+    assert_allclose(predictor.shrinkage_, suggested_shrinkage(N))
     assert isinstance(predictor.known_, sparse.csr_array)
     assert predictor.known_.dtype == bool
     assert_array_equal(predictor.known_.toarray(), links > 0)
@@ -244,8 +281,8 @@ def test_isolated_nodes(kind):
     scores = all_scores(predictor)
     assert np.isfinite(scores).all()
     linked = np.delete(np.arange(40), [3, 17])
-    # Nobody knows anything of them: no link is expected, and none is ruled out as strongly as others are.
-    assert np.abs(scores[[3, 17]]).max() < 0.01 * scores[np.ix_(linked, linked)].max()
+    # Nothing is known about them: no link is expected.
+    assert scores[[3, 17]].max() < 0.5 * scores[np.ix_(linked, linked)].max()
     items, _ = predictor.top_k([3], 39)
     assert_array_equal(np.sort(items[0]), np.delete(np.arange(40), 3))
 
@@ -336,27 +373,6 @@ def test_best_links(fitted, memory, k, exclude_known, excluding):
     assert np.all(np.diff(values) <= 0)
 
 
-@given(
-    levels=st.lists(st.integers(-2, 2), min_size=2, max_size=15),
-    k=st.integers(1, 60),
-    kilobytes=st.sampled_from([0.01, 1, 1000]),
-)
-def test_equal_links_come_by_their_numbers(levels, k, kilobytes):
-    """With factors of small integers the scores are exact, and many are equal."""
-    n = len(levels)
-    predictor = LinkPredictor()
-    predictor.embedding_ = np.array([levels, np.ones(n)]).T
-    predictor.signature_ = np.array([1.0, -1.0])
-    predictor.root_degrees_ = np.ones(n)
-    predictor.known_ = sparse.csr_array((np.ones(2, bool), ([0, 1], [1, 0])), shape=(n, n))
-    with sklearn.config_context(working_memory=kilobytes / 1024):
-        pairs, scores = predictor.top_links(k)
-    gram = np.outer(levels, levels) - 1.0
-    expected = best_pairs(gram, ~predictor.known_.toarray(), k)
-    assert [tuple(pair) for pair in pairs] == expected
-    assert_array_equal(scores, [gram[pair] for pair in expected])
-
-
 def test_a_complete_graph_has_nothing_to_propose():
     predictor = LinkPredictor(2, random_state=0).fit(np.ones((6, 6)))
     pairs, scores = predictor.top_links(3)
@@ -429,7 +445,7 @@ def test_float32_stays(kind):
 def test_reaching_max_iter_is_normal():
     """Warnings are errors here."""
     predictor = LinkPredictor(5, random_state=0, max_iter=2).fit(weighted_graph())
-    assert predictor.stop_reason_ == "max_iter was reached"
+    assert predictor.stop_reason_ == "max_iter was reached (5 of 5 fits)"
     assert not predictor.converged_
 
 
@@ -467,12 +483,43 @@ def test_callbacks_can_ask_at_each_step():
     assert len(callback.answers) == 3
 
 
-def test_a_large_alpha_leaves_nothing():
-    """No eigenvalue of N is above 1, so that from 2 on U = 0 is the minimum."""
-    with pytest.warns(ConvergenceWarning, match=r"the factor became zero\. .* Lower alpha"):
-        predictor = LinkPredictor(5, alpha=2.0, random_state=0).fit(weighted_graph())
+def test_a_large_shrinkage_leaves_nothing():
+    with pytest.warns(ConvergenceWarning, match=r"the factor became zero .* Lower shrinkage"):
+        predictor = LinkPredictor(5, shrinkage=1.0, random_state=0).fit(weighted_graph())
     assert np.abs(predictor.embedding_).max() < 1e-2
     assert np.abs(LinkPredictor(5, random_state=0).fit(weighted_graph()).embedding_).max() > 0.1
+
+
+def test_alpha_still_works_with_a_warning_that_says_what_to_pass():
+    B = weighted_graph()
+    with pytest.warns(FutureWarning, match="alpha of LinkPredictor is deprecated") as caught:
+        old = LinkPredictor(4, alpha=0.2, random_state=0).fit(B)
+    assert caught[0].filename == __file__
+    shrinkage = float(re.search(r"shrinkage=(\S+) instead", str(caught[0].message))[1])
+    assert_allclose(shrinkage, 0.1 / np.linalg.eigvalsh(normalised(B)[0])[-1], rtol=1e-5)
+    assert_allclose(old.shrinkage_, shrinkage, rtol=1e-5)
+    new = LinkPredictor(4, shrinkage=shrinkage, random_state=0).fit(B)
+    assert_allclose(all_scores(new), all_scores(old), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.1])
+def test_alpha_and_shrinkage_are_one_penalty(shrinkage):
+    with pytest.raises(ValueError, match="alpha and shrinkage set the same penalty"):
+        LinkPredictor(4, alpha=0.2, shrinkage=shrinkage).fit(weighted_graph())
+
+
+def test_denser_graphs_are_shrunk_less_and_isolated_nodes_do_not_count():
+    def chosen(n, degree, isolated=0):
+        steps = np.arange(1, degree // 2 + 1)
+        distance = np.abs(np.arange(n)[:, None] - np.arange(n))
+        ring = np.isin(np.minimum(distance, n - distance), steps).astype(float)
+        return (
+            LinkPredictor(2, n_init=1, max_iter=1, random_state=0).fit(np.pad(ring, (0, isolated))).shrinkage_
+        )
+
+    assert_allclose([chosen(40, degree) for degree in (2, 4, 8, 16)], 0.2 / np.array([1, 1, 2, 4]) ** 0.25)
+    # Isolated nodes lower the mean degree that is added, and thus raise the largest eigenvalue of N.
+    assert_allclose(chosen(40, 16, isolated=40), chosen(40, 16) * (16 + 8) / (2 * 16))
 
 
 def test_other_limits_warn():
@@ -549,6 +596,8 @@ def test_common_defaults_are_those_of_symrelu():
         ),
         ({"degree_regularization": "1"}, TypeError, "degree_regularization must be a finite number > 0"),
         ({"alpha": -1.0}, ValueError, "alpha must be a finite number >= 0, got -1"),
+        ({"shrinkage": -1.0}, ValueError, "shrinkage must be a finite number >= 0, got -1"),
+        ({"shrinkage": "most"}, ValueError, "shrinkage must be 'auto' or a number, got 'most'"),
         ({"zero_weight": 0.0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         ({"solver": "newton"}, ValueError, "solver must be one of"),
@@ -607,3 +656,138 @@ def test_bad_questions(fitted, question, error, message):
 def test_must_be_fitted_first(question):
     with pytest.raises(NotFittedError):
         question(LinkPredictor())
+
+
+# ---------------------------------------------------------------------------------- evaluation
+
+
+def hub_graph(n=300, exponent=2.2, seed=0):
+    """Return a random graph whose degrees follow a power law: only the degrees of two nodes predict a link."""
+    rng = np.random.default_rng(seed)
+    degrees = np.minimum((1 - rng.random(n)) ** (-1 / (exponent - 1)), n / 4).astype(int)
+    ends = rng.permutation(np.repeat(np.arange(n), degrees))
+    i, j = ends[: len(ends) // 2 * 2].reshape(2, -1)
+    half = sparse.csr_array((np.ones(len(i)), (i, j)), shape=(n, n))
+    return sparse.csr_array((half + half.T - sparse.diags_array((half + half.T).diagonal()) > 0).astype(float))
+
+
+class ByX(LinkPredictor):
+    """Scores X times the roots of the degrees, as in symrelu 0.1.0."""
+
+    def score_pairs(self, i, j):
+        U, roots = self.embedding_, self.root_degrees_
+        return np.sum(U[i] * self.signature_ * U[j], axis=1) * roots[i] * roots[j]
+
+
+class WithoutReLU(ByX):
+    """The control: the linear model with the same signs, penalty, weights and number of steps."""
+
+    def fit(self, X, y=None, *, mask=None):
+        super().fit(X, y, mask=mask)
+        N, _, observed = normalised(X.toarray())
+        weights = np.where(N > 0, 1.0, self.zero_weight) * observed
+        alpha, signs, shape = self.solution_.alpha, self.signature_, self.embedding_.shape
+
+        def objective(flat):
+            U = flat.reshape(shape)
+            residual = (U * signs) @ U.T - N
+            loss = np.sum(weights * residual**2) / 2 + alpha / 2 * np.sum(U**2)
+            return loss, (2 * (weights * residual) @ (U * signs) + alpha * U).ravel()
+
+        U0 = np.random.default_rng(0).uniform(0, 0.2, shape)
+        found = minimize(objective, U0.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter})
+        self.embedding_ = found.x.reshape(shape)
+        return self
+
+
+def test_hubs_are_not_punished():
+    """On average over four graphs, since one of them has only about 50 links to hide."""
+    found, by_x, linear = (
+        np.mean(
+            [
+                kind(8, n_init=1, random_state=0).evaluate(hub_graph(seed=seed), n_splits=1).mean.auc_uniform
+                for seed in range(4)
+            ]
+        )
+        for kind in (LinkPredictor, ByX, WithoutReLU)
+    )
+    assert found > by_x + 0.05
+    assert found > linear - 0.003
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
+def test_evaluation_of_a_planted_graph(kind):
+    B, _ = planted_graph(n=90, groups=3, inside=0.5, across=0.02)
+    evaluation = LinkPredictor(4, random_state=0).evaluate(kind(B), n_splits=2)
+    n_links = np.count_nonzero(B) // 2
+    assert (evaluation.n_links, evaluation.n_hidden) == (n_links, round(0.1 * n_links))
+    assert len(evaluation.splits) == 2
+    assert all(0.7 < split.auc_uniform < 0.95 for split in evaluation.splits)
+    assert 0.7 < evaluation.mean.auc_degree < 0.95
+    assert 0.1 < evaluation.mean.hits_at_50 < 1
+
+
+def test_evaluation_is_that_of_fits_without_the_hidden_links(made):
+    B, mask = weighted_graph(n=60, loops=False), small_mask(60)
+    predictor = LinkPredictor(3, n_init=1, random_state=0)
+    evaluation = predictor.evaluate(B, mask=mask, fraction=0.2, n_splits=2, random_state=5)
+    rng = random_generator(5, links_module._STREAM)
+    splits = list(link_splits(Problem.of(B, mask, "ignore"), 0.2, 2, rng))
+    for split, found in zip(splits, evaluation.splits, strict=True):
+        i, j = split.links
+        train = B.copy()
+        train[i, j] = train[j, i] = 0
+        assert np.all(train[np.triu(B > 0) & ~np.isin(B, B[i, j])] > 0)
+        fitted = clone(predictor).fit(train, mask=mask)
+        scores = {name: fitted.score_pairs(*getattr(split, name)) for name in ("links", "uniform", "by_degree")}
+        truth = np.repeat([1, 0], len(i))
+        for name, metric in (("uniform", found.auc_uniform), ("by_degree", found.auc_degree)):
+            assert_allclose(metric, roc_auc_score(truth, np.append(scores["links"], scores[name])))
+        precision = average_precision_score(truth, np.append(scores["links"], scores["by_degree"]))
+        assert_allclose(found.average_precision, precision)
+
+
+def test_evaluation_leaves_the_estimator_as_it_is():
+    B, _ = planted_graph()
+    predictor = LinkPredictor(3, n_init=1, random_state=0)
+    first = predictor.evaluate(B, n_splits=1)
+    assert not hasattr(predictor, "embedding_")
+    before = dict(vars(predictor.fit(weighted_graph())))
+    assert repr(predictor.evaluate(B, n_splits=1).splits) == repr(first.splits)
+    assert vars(predictor).keys() == before.keys()
+    assert all(vars(predictor)[name] is before[name] for name in before)
+    assert predictor.evaluate(B, n_splits=1, random_state=1).splits[0].mrr != first.splits[0].mrr
+
+
+def test_ctrl_c_ends_an_evaluation(monkeypatch):
+    def interrupted(*arguments, **settings):
+        return replace(decompose(*arguments, **settings), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        LinkPredictor(3, n_init=1, random_state=0).evaluate(planted_graph()[0])
+
+
+def test_evaluation_does_not_depend_on_the_units_or_on_names():
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.les_miserables_graph()
+    B = networkx.to_scipy_sparse_array(graph, dtype=float)
+    expected = LinkPredictor(4, random_state=0).evaluate(B, n_splits=1).splits[0]
+    for same in (graph, 2.0**20 * B, B.toarray()):
+        found = LinkPredictor(4, random_state=0).evaluate(same, n_splits=1).splits[0]
+        assert_allclose(found.auc_uniform, expected.auc_uniform, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("graph", "settings", "error", "message"),
+    [
+        (np.ones((6, 6)), {}, ValueError, "it is complete"),
+        (PAIR, {}, ValueError, "got a graph with 1 links"),
+        (np.eye(3), {}, ValueError, "X must have a link between two different nodes"),
+        (weighted_graph(), {"fraction": 0}, ValueError, r"fraction must be a number in \(0, 0.99\], got 0"),
+        (weighted_graph(), {"n_splits": 0}, ValueError, "n_splits must be an integer of at least 1, got 0"),
+    ],
+)
+def test_bad_evaluations(graph, settings, error, message):
+    with pytest.raises(error, match=message):
+        LinkPredictor(2, random_state=0).evaluate(graph, **settings)

@@ -64,13 +64,13 @@ def test_dense_and_sparse_hide_the_same(problem, seed):
 def test_numbers_that_are_missing(numbers, count):
     expected = [k for k in range(200) if k not in numbers][:count]
     array = np.array(sorted(numbers), np.int64)
-    assert_array_equal(holdout._kth_missing(array, np.arange(count)), expected)
+    assert_array_equal(holdout.kth_missing(array, np.arange(count)), expected)
 
 
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_numbers_of_pairs(n):
     i, j = np.triu_indices(n, 1)
-    assert_array_equal(holdout._pair_indices(np.arange(n * (n - 1) // 2), n), (i, j))
+    assert_array_equal(holdout.pair_indices(np.arange(n * (n - 1) // 2), n), (i, j))
 
 
 def test_every_pair_is_hidden_equally_often():

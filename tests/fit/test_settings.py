@@ -166,7 +166,7 @@ OTHER_DEFAULTS = {
         **{"n_negative": 1, "diagonal": "ignore"},
         **dict.fromkeys(("alpha", "zero_weight", "init", "max_iter")),
     },
-    "LinkPredictor": {"n_negative": 1, "alpha": 0.2, "zero_weight": 0.1, "init": "random", "max_iter": 20},
+    "LinkPredictor": {"n_negative": 1, "alpha": None, "zero_weight": 0.1, "init": "random", "max_iter": 20},
     "symmetric_nmf": {"init": None, "gtol": 1e-6},
     "three_block_nmd": {"init": None, "gtol": 1e-6},
     "truncated_eigen": {"random_state": 0},  # its result hardly depends on it

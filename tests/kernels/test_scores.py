@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu.kernels import scores, threads
-from symrelu.kernels.scores import NO_ITEM, largest_of_rows, pair_scores, select_largest
+from symrelu.kernels.scores import NO_ITEM, largest_of_rows, pair_scores, select_largest, smooth_block
 
 pytestmark = pytest.mark.blas_threads
 
@@ -99,3 +99,28 @@ def test_factors_of_types_that_are_not_compiled_for(factors, dtype):
     assert values.dtype == dtype
     np.fill_diagonal(exact, -np.inf)
     assert_array_equal(items[:, 0], exact[i].argmax(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_smooth_relu_is_exact_on_both_sides(dtype):
+    """Far below zero, the formula itself would return 0."""
+    x = np.concatenate([-np.logspace(8, -8, 50), [0.0], np.logspace(-8, 8, 50)]).astype(dtype)
+    exact = x.astype(np.longdouble)
+    expected = np.where(exact < 0, 0.5 / (np.sqrt(exact**2 + 1) - exact), (exact + np.sqrt(exact**2 + 1)) / 2)
+    block = np.stack([x, x])
+    smooth_block(block, np.array([1, 3], dtype), np.ones(len(x), dtype))
+    assert_allclose(block, np.outer([1, 3], expected), rtol=4 * np.finfo(dtype).eps)
+    assert np.all(np.diff(block) >= 0)
+
+
+def test_scales_apply_to_pairs_and_to_rows_alike():
+    rng = np.random.default_rng(0)
+    left, scales = rng.standard_normal((30, 4)), rng.uniform(0.5, 2, 30)
+    X = left @ left.T
+    expected = np.outer(scales, scales) * (X + np.sqrt(X**2 + 1)) / 2
+    i, j = rng.integers(0, 30, (2, 200))
+    assert_allclose(pair_scores(left, left, i, j, scales), expected[i, j], rtol=1e-10)
+    items, values = largest_of_rows(left, left, np.arange(30), 5, None, scales)
+    np.fill_diagonal(expected, -np.inf)
+    assert_array_equal(items, np.argsort(-expected, axis=1)[:, :5])
+    assert_allclose(values, -np.sort(-expected, axis=1)[:, :5], rtol=1e-10)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.naming import NodeNamesMixin
 from symrelu.estimators.searches import mark_clone, warn_not_converged, warn_once_in_a_search
+from symrelu.fit.averaging import mean_solution
 from symrelu.fit.decompose import decompose
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
 from symrelu.fitted.history import Status
@@ -69,8 +70,10 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
 
     solution_: Solution
     embedding_: np.ndarray
+    stop_reason_: str
 
     n_negative: int | str
+    backend: str
     # Defaults for estimators that do not have these parameters.
     affinity: str = "precomputed"
     shrinkage: Any = 0.0
@@ -79,6 +82,9 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
     n_jobs: int | None = None
 
     _affinities: tuple[str, ...] = ("precomputed", "self_tuning")
+
+    # Whether several fits are averaged: the mean predicts better than the fit with the lowest objective.
+    _takes_the_mean: bool = False
 
     # Statuses that give no ConvergenceWarning, because the estimator does not aim at convergence.
     _expected_stops: tuple[Status, ...] = ()
@@ -229,20 +235,27 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         """Return the parameters of the estimator that are settings of :func:`symrelu.decompose`."""
         return {name: value for name, value in self.get_params(deep=False).items() if name in TABLE}
 
-    def _settings_for(self, problem: Problem) -> dict[str, Any]:
-        """Return the settings for a problem, in which ``shrinkage`` has become ``alpha``."""
+    def _settings_for(self, problem: Problem, shrinkage: float | None = None) -> dict[str, Any]:
+        """Return the settings for a problem, in which ``shrinkage`` has become ``alpha``.
+
+        An estimator whose default depends on the data passes the value that it chose.
+        """
         settings = self._settings()
         if settings["alpha"] is None:
-            settings["alpha"] = problem.alpha_of(self.shrinkage)
+            settings["alpha"] = problem.alpha_of(self.shrinkage if shrinkage is None else shrinkage)
         return settings
+
+    def _passed_shrinkage(self) -> float | None:
+        """Return ``shrinkage``, or None if it has its default; raise if it is invalid."""
+        return check_number("shrinkage", self.shrinkage) or None
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Raise on invalid settings before any work."""
         settings = dict(settings)
-        shrinkage = check_number("shrinkage", settings.pop("shrinkage", self.shrinkage))
+        shrinkage = self._passed_shrinkage()
         if settings.get("alpha") is None:
             settings = {name: value for name, value in settings.items() if name != "alpha"}
-        elif shrinkage:
+        elif shrinkage is not None:
             raise ValueError(
                 f"alpha and shrinkage set the same penalty, got alpha={settings['alpha']!r} and "
                 f"shrinkage={shrinkage:g}. Pass shrinkage alone."
@@ -287,16 +300,29 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         tasks.settings = settings
         callback = tasks.step if self._has_callbacks() else None
         if n_init == 1:
-            return decompose(problem, rank, callback=callback, **settings)
-        return self._combine_fits(self._fit_several(n_init, problem, rank, settings, callback), problem)
+            solution = decompose(problem, rank, callback=callback, **settings)
+            self._keep_fits([solution], [settings["random_state"]])
+            return solution
+        seeds = _seeds(settings.pop("random_state"), n_init)
+        fits = self._fit_several(seeds, problem, rank, settings, callback)
+        self._keep_fits(fits, seeds)
+        return self._combine_fits(fits, problem)
 
     def _finish(self, solution: Solution, tasks: StepTasks, *, stacklevel: int) -> None:
         """Set the fitted attributes, end the callback tasks, and warn if the fit did not converge."""
         for name, value in fitted_attributes(solution).items():
             setattr(self, name, value)
+        self.stop_reason_ = self._stop_reason(solution)
         tasks.end()
         if not solution.converged and solution.status not in self._expected_stops:
             warn_not_converged(self, solution, stacklevel=stacklevel)
+
+    def _keep_fits(self, fits: list[Solution], seeds: list[Any]) -> None:
+        """Keep what is known of the single fits, for estimators that report it."""
+
+    def _stop_reason(self, solution: Solution) -> str:
+        """Return why the fit stopped."""
+        return solution.status.value
 
     def _warm_start_factor(self, n: int, rank: int) -> np.ndarray:
         """Return the factor of the last fit as the start of this one."""
@@ -312,16 +338,9 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         return self.embedding_
 
     def _fit_several(
-        self, n_init: int, problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
+        self, seeds: list[Any], problem: Problem, rank: int, settings: dict[str, Any], callback: Any | None
     ) -> list[Solution]:
-        """Return fits from ``n_init`` seeds, or fewer if Ctrl-C or a callback stopped one of them."""
-        settings = dict(settings)
-        random_state = settings.pop("random_state")
-        # An integer is the seed of the first fit, which is then the same as with n_init=1. Otherwise all seeds
-        # are drawn, by random(), since a RandomState has no integers().
-        seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
-        drawn = random_generator(random_state, _STREAM).random(n_init - len(seeds))
-        seeds += (2**31 * drawn).astype(np.int64).tolist()
+        """Return a fit for each seed, or fewer if Ctrl-C or a callback stopped one of them."""
         fits = []
         n_jobs = self.n_jobs if callback is None else 1  # callbacks must run in this process
         for fit in Parallel(n_jobs=n_jobs, return_as="generator")(
@@ -334,14 +353,25 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         return fits
 
     def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
-        """Return the fit with the lowest objective."""
-        del problem  # which the override in LinkPredictor needs
+        """Return the mean of the fits, or the one with the lowest objective."""
+        if self._takes_the_mean:
+            unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
+            return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
         best, last = min(fits, key=lambda fit: fit.objective), fits[-1].status
         # A stop requested by the user is reported, even if an earlier fit was better.
         return replace(best, status=last) if last in STOPPED_BY_USER else best
 
     def _has_callbacks(self) -> bool:
         return bool(getattr(self, "_skl_callbacks", None))
+
+
+def _seeds(random_state: Any, count: int) -> list[Any]:
+    """Return the seeds of several fits."""
+    # An integer is the seed of the first fit, which is then the same as with n_init=1. Otherwise all seeds are
+    # drawn, by random(), since a RandomState has no integers().
+    seeds = [random_state] if isinstance(random_state, (int, np.integer)) else []
+    drawn = random_generator(random_state, _STREAM).random(count - len(seeds))
+    return seeds + (2**31 * drawn).astype(np.int64).tolist()
 
 
 def _is_frame(X: Any) -> bool:

@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.new_items import NewItemsMixin
 from symrelu.estimators.rankings import frame_of
+from symrelu.fit.cluster_methods import DEGREE_REGULARIZATION
+from symrelu.fit.normalised_graph import divided_rows
 from symrelu.fitted.clusters import Clusters
 from symrelu.fitted.linkage_tree import Tree
 from symrelu.fitted.models import SymmetricReLU
-from symrelu.graphs.degrees import divide_new_rows
 
 
 class ClusterQueriesMixin(NewItemsMixin):
@@ -100,6 +101,6 @@ class ClusterQueriesMixin(NewItemsMixin):
         """Return the memberships of the new items among some rows of similarities."""
         rows, unknown = M_new[new], None if unknown is None else unknown[new]
         if self.method_ == "directions":
-            rows = divide_new_rows(rows, self.root_degrees_)
+            rows = divided_rows(rows, self.root_degrees_, DEGREE_REGULARIZATION)
         assert isinstance(self.solution_.model, SymmetricReLU)
         return self.clusters_.memberships(self.solution_.model.transform_checked(rows, unknown))

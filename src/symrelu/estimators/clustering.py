@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,6 @@ from symrelu.estimators.base import STOPPED_BY_USER, DecompositionEstimator, who
 from symrelu.estimators.callbacks import StepTasks, with_callbacks
 from symrelu.estimators.cluster_queries import ClusterQueriesMixin
 from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters
-from symrelu.fit.averaging import mean_solution
 from symrelu.fit.cluster_methods import METHODS, ClusterMethod, without_diagonal
 from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
@@ -24,7 +22,14 @@ from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled
 from symrelu.graphs.edges import is_edge_table
 from symrelu.problem import Problem, RowIndex
-from symrelu.validation import as_rectangular_array, check_choice, check_integer, random_generator, read_rows
+from symrelu.validation import (
+    as_rectangular_array,
+    check_choice,
+    check_integer,
+    check_number,
+    random_generator,
+    read_rows,
+)
 
 _STREAM = 7  # random stream: k-means and hidden pairs must be independent of data and starts of the same seed
 # How much larger the modularity of directions must be. On graphs of nearest neighbours it may be larger by 2 %
@@ -176,6 +181,7 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
     """
 
     _affinities = ("auto", "precomputed", "self_tuning")
+    _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
@@ -292,7 +298,12 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         for method in self._methods():
-            super()._check_settings(settings | self._of(method))
+            own = self._of(method)
+            own.pop("shrinkage")
+            super()._check_settings(settings | own)
+
+    def _passed_shrinkage(self) -> float | None:
+        return None if self.shrinkage is None else check_number("shrinkage", self.shrinkage)
 
     def _methods(self) -> list[ClusterMethod]:
         """Return the methods to compute, validated."""
@@ -303,8 +314,6 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
         """Return the settings whose default depends on the method."""
         given = {name: getattr(self, name) for name in _OF_METHOD}
         values = {name: getattr(method, name) if value is None else value for name, value in given.items()}
-        if self.alpha is not None and self.shrinkage is None:
-            values["shrinkage"] = 0.0  # alpha takes its place
         if method.name != "linkage":
             values["checkpoint"] = None
         return values
@@ -337,17 +346,12 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
             method.name, solution, clusters, modularity_of(problem.scaled, clusters.labels), roots
         )
 
-    def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
-        """Return the mean of the fits."""
-        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
-        return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
-
     def _take(self, candidates: list[_Candidate], n_clusters: int, tasks: StepTasks) -> None:
         """Set the attributes of the best candidate, and warn if its clusters are not what was asked for."""
         best = max(candidates, key=lambda one: (one.clusters.labels.max() + 1 == n_clusters, one.score))
         self.__dict__.pop("root_degrees_", None)  # left by an earlier fit
         if best.roots is not None:
-            self.root_degrees_ = best.roots.astype(best.solution.U.dtype)
+            self.root_degrees_ = best.roots
         self.method_, self.clusters_, self.labels_ = best.method, best.clusters, best.clusters.labels
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.modularity_ = {one.method: one.modularity for one in candidates}

@@ -1,27 +1,36 @@
-"""LinkPredictor: link prediction in a graph."""
+"""LinkPredictor: score pairs of nodes that are not linked yet, and evaluate these scores."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.naming import NamedQueriesMixin
 from symrelu.estimators.rankings import Links, Ranking
-from symrelu.fit.averaging import mean_solution
+from symrelu.estimators.searches import warn_of_alpha
+from symrelu.fit.link_evaluation import LinkEvaluation, evaluate_scores, link_splits
+from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.fit_summary import FitSummary, stop_reason
 from symrelu.fitted.history import Status
-from symrelu.fitted.models import SymmetricReLU, check_exclude, largest
+from symrelu.fitted.link_scores import LinkScores
+from symrelu.fitted.models import check_exclude
 from symrelu.fitted.solution import Solution
-from symrelu.graphs.degrees import root_degrees
-from symrelu.kernels.memory import batches
 from symrelu.problem import Problem
-from symrelu.validation import NothingObserved, check_integer, check_number
+from symrelu.validation import (
+    NothingObserved,
+    check_choice,
+    check_integer,
+    check_number,
+    random_generator,
+)
+
+_STREAM = 4  # random stream of hidden pairs: independent of the starts with the same seed
 
 
 @documented
@@ -35,10 +44,17 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         N = D^{-1/2} B D^{-1/2}, \qquad D_i = \sum_j B_{ij} + \tau \, \text{mean degree},
 
     and factors of N ~ max(0, X) are fitted from several random starts, with few steps, a Tikhonov penalty and a
-    low weight on the zeros. The score of a pair is :math:`X_{ij} \sqrt{D_i D_j}`, where X is the mean over the
-    fits: the prediction of the model for :math:`B_{ij}`. A pair without a link carries little information,
-    since its link may just not have been observed; hence the low weight. In the descriptions of the parameters,
-    M stands for N.
+    low weight on the zeros. With the mean X of the fits, the score of a pair is
+
+    .. math::
+
+        \sqrt{D_i D_j} \, \frac{X_{ij} + \sqrt{X_{ij}^2 + \sigma^2}}{2},
+
+    where :math:`\sigma` is the root mean square of the entries of N. The fraction is a smooth version of
+    max(0, X), so if X is well above :math:`\sigma`, the score is the prediction of the model for
+    :math:`B_{ij}`. If X < 0 it still increases with both degrees, while a negative X multiplied by the degrees
+    would rank nodes with many links last. A pair without a link carries little information, since its link may
+    just not have been observed; hence the low weight. In the descriptions of the parameters, M stands for N.
 
     Parameters
     ----------
@@ -46,9 +62,15 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         Number of columns of a factor, or the number of nodes if that is smaller.
     n_negative : setting
         At least one column stays positive. The first negative one acts as a threshold.
-    alpha : setting
-        It is relative to N, which does not depend on the scale of B and has no eigenvalue above 1, so one value
-        serves all graphs. With 2 or more, the factor becomes zero.
+    shrinkage : float or "auto", default="auto"
+        Strength of a penalty on U that shrinks the eigenvalues of X, as a fraction of the largest eigenvalue of
+        N. 0 is no penalty; with 1 or more, the factor becomes zero. "auto" shrinks the eigenvalues
+        by :math:`0.2 / (1 + \tau)` if the linked nodes have up to 4 links on average, and by
+        :math:`(4 / \text{average})^{1/4}` of that if they have more, since denser graphs are less noisy. Here
+        :math:`1 / (1 + \tau)` is the largest eigenvalue of N if all degrees are equal.
+    alpha : float, optional
+        Weight of the Tikhonov penalty of N. Deprecated, and an error together with ``shrinkage``: pass
+        ``shrinkage`` instead.
     zero_weight : setting
         The zeros are the pairs without a link.
     degree_regularization : float, default=1.0
@@ -71,28 +93,34 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     ----------
     embedding_ : ndarray of shape (n_nodes, n_init * n_components)
         The factors of all fits side by side, divided by the square root of ``n_init``: a factor U of the mean
-        X.
+        X. Its rows are features of the nodes, for example for a classifier; its columns differ in scale, so
+        standardise them first.
     signature_ : ndarray of shape (n_init * n_components,)
         Signs of its columns, the negative ones last.
     root_degrees_ : ndarray of shape (n_nodes,)
-        Square roots of the regularised degrees D. The score of a pair is
-        ``(U[i] * signature_) @ U[j] * root_degrees_[i] * root_degrees_[j]``.
+        Square roots of the regularised degrees D.
+    smoothing_ : float
+        The root mean square of the entries of N, :math:`\sigma` above.
+    shrinkage_ : float
+        The shrinkage of the fits.
     known_ : csr_array of bool of shape (n_nodes, n_nodes)
         The links in the input of ``fit``, in both directions.
-    reconstruction_err_ : float
-        ||N - max(0, X)||_F over the pairs that are not masked.
+    fits_ : tuple of FitSummary
+        How each fit went: its ``seed``, ``n_iter``, ``status`` and own ``relative_error``.
     relative_error_ : float
-        ``reconstruction_err_`` divided by ||N||_F.
+        ||N - max(0, X)||_F / ||N||_F of the mean X, over the pairs that are not masked.
+    reconstruction_err_ : float
+        ||N - max(0, X)||_F of the mean X.
     n_iter_ : int
         Number of steps of the longest fit.
     converged_ : bool
         Whether all fits met a convergence test.
     stop_reason_ : str
-        Why the fits stopped: the reason of one that did not converge, if there is one.
+        Why the fits stopped, with the number of fits for each reason.
     history_ : History
         The history of the first fit.
     solution_ : Solution
-        The complete result for N.
+        The mean as a result for N. Its status is that of a fit that did not converge, if there is one.
     latest_record_ : Record
         The latest row of the history, for callbacks (``set_callbacks``) while a single fit runs.
     node_names_ : ndarray of object of shape (n_nodes,)
@@ -111,7 +139,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     -----
     Self loops are ignored: they are not counted in the degrees, not fitted, and never predicted.
 
-    In the descriptions of ``score_pairs``, ``reconstruct`` and ``top_k``, X and M stand for the scores and B.
+    In the descriptions of ``score_pairs`` and ``reconstruct``, X and max(0, X) are the scores, and M is B.
 
     Examples
     --------
@@ -130,6 +158,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     True
     """
 
+    _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
     def __init__(
@@ -137,7 +166,8 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         n_components: int = 16,
         *,
         n_negative: int | str = 1,
-        alpha: float = 0.2,
+        shrinkage: float | str = "auto",
+        alpha: float | None = None,
         zero_weight: float = 0.1,
         support: str = Model.support,
         degree_regularization: float = 1.0,
@@ -156,6 +186,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     ) -> None:
         self.n_components = n_components
         self.n_negative = n_negative
+        self.shrinkage = shrinkage
         self.alpha = alpha
         self.zero_weight = zero_weight
         self.support = support
@@ -194,35 +225,97 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         self : LinkPredictor
         """
         del y
-        settings = self._settings()
         tau = check_number("degree_regularization", self.degree_regularization, low_included=False)
         rank = check_integer("n_components", self.n_components, 1)
+        links = self._links(X, mask)
+        rank = min(rank, links.n)
+        graph = NormalisedGraph.of(links, tau)
+        # Set before the fit, so that callbacks can query the estimator at each step.
+        self.known_, self.root_degrees_ = graph.links, graph.root_degrees
+        self.smoothing_ = graph.root_mean_square
+        passed = self._passed_shrinkage()
+        settings = self._settings_for(graph.problem, graph.suggested_shrinkage if passed is None else passed)
+        settings["n_negative"] = self._n_negative_below(rank)
+        self.shrinkage_ = settings["alpha"] / graph.problem.alpha_of(1.0)
+        if self.alpha is not None:
+            # stacklevel=4: the caller of fit, past its decorators.
+            warn_of_alpha(self, graph.problem, matrix="the normalised X", stacklevel=4)
+        self._decompose(X, graph.problem, rank, **settings)
+        return self
+
+    def evaluate(
+        self,
+        X: Any,
+        *,
+        mask: Any | None = None,
+        fraction: float = 0.1,
+        n_splits: int = 5,
+        random_state: Any = 0,
+    ) -> LinkEvaluation:
+        """Hide links of a graph, fit the rest, and report how well the hidden links are predicted.
+
+        In each split, a random share of the links becomes zeros of the training graph, which keeps the weights
+        of the others. A clone of this estimator is fitted to it and scores the hidden links and as many
+        negatives, pairs without a link in the whole graph: once drawn uniformly, and once in proportion to the
+        product of the numbers of links of both nodes. The estimator itself does not change.
+
+        Parameters
+        ----------
+        X, mask
+            As for :meth:`fit`. Masked pairs are neither hidden nor negatives.
+        fraction : float, default=0.1
+            Share of the links to hide, in (0, 0.99].
+        n_splits : int, default=5
+            Number of splits, each with its own fit.
+        random_state : None, int, Generator or RandomState, default=0
+            Seed of the splits. With the same one, estimators with different settings are compared on the same
+            pairs.
+
+        Returns
+        -------
+        evaluation : LinkEvaluation
+            AUC, average precision, Hits@50 and MRR, as a mean and for each split. ``print`` shows a table.
+        """
+        fraction = check_number("fraction", fraction, 0, 0.99, low_included=False)
+        check_integer("n_splits", n_splits, 1)
+        predictor = clone(self)
+        links = predictor._links(X, mask)
+        rng = random_generator(random_state, _STREAM)
+        splits = []
+        for split in link_splits(links, fraction, n_splits, rng):
+            predictor.fit(split.train, mask=links.mask)
+            if predictor.solution_.status is Status.INTERRUPTED:
+                # The fit took Ctrl-C as a wish for the result so far, which would evaluate other settings.
+                raise KeyboardInterrupt
+            splits.append(evaluate_scores(predictor.score_pairs, split))
+        return LinkEvaluation(tuple(splits), split.links.shape[1], len(links.positive_pairs()[0]))
+
+    def _links(self, X: Any, mask: Any | None) -> Problem:
+        """Return the graph in X, with its diagonal ignored."""
         try:
-            links = self._problem(X, mask, "ignore")
+            return self._problem(X, mask, "ignore")
         except NothingObserved as error:
             raise ValueError(
                 "X must have a link between two different nodes, but outside its diagonal and mask all entries "
                 "are zero: there is nothing to learn from."
             ) from error
-        rank = min(rank, links.n)
-        settings["n_negative"] = self._n_negative_below(rank)
-        B = links.scaled
-        roots = root_degrees(B, tau)
-        # Set before the fit, so that callbacks can query the estimator at each step.
-        self.known_ = sparse.csr_array(B, dtype=bool)
-        # A Problem scales B by 4^-exponent, and thus the roots of its degrees by 2^-exponent.
-        self.root_degrees_ = np.ldexp(roots, links.exponent).astype(links.dtype)
-        self._decompose(X, links.divided(roots), rank, diagonal="ignore", **settings)
-        return self
 
     def _check_n_items(self, n: int) -> None:
         if n < 2:
             raise ValueError(f"X must have at least 2 nodes, since a link joins two, got n_samples = {n}.")
 
-    def _combine_fits(self, fits: list[Solution], problem: Problem) -> Solution:
-        """Return the mean of the fits, which predicts better than the fit with the lowest objective."""
-        unusual = max(fits, key=lambda fit: (not fit.converged, fit.status not in self._expected_stops))
-        return replace(mean_solution(fits, problem, self.backend), status=unusual.status)
+    def _passed_shrinkage(self) -> float | None:
+        if isinstance(self.shrinkage, str):
+            check_choice("shrinkage", self.shrinkage, ("auto",), "a number")
+            return None
+        return check_number("shrinkage", self.shrinkage)
+
+    def _keep_fits(self, fits: list[Solution], seeds: list[Any]) -> None:
+        # Ctrl-C or a callback may have ended the fits before all seeds were used.
+        self.fits_ = tuple(FitSummary.of(fit, seed) for fit, seed in zip(fits, seeds, strict=False))
+
+    def _stop_reason(self, solution: Solution) -> str:
+        return stop_reason(self.fits_)
 
     def top_k(self, nodes: Any, k: int, *, exclude_known: bool = True, exclude: Any | None = None) -> Ranking:
         """Return for each node the k other nodes with the largest scores.
@@ -280,28 +373,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         The two are a named tuple. If the input of ``fit`` had names, its attribute ``names`` holds those of the
         pairs. Its method ``to_frame`` returns a table with the columns ``first``, ``second`` and ``score``.
         """
-        model = self._model
-        left, right = model.left, model.right
-        check_integer("k", k, 1)
-        excluded = self._excluded(exclude_known, exclude)
-        if excluded is not None:
-            excluded = sparse.csr_array(excluded + excluded.T)
-        n = len(left)
-        pairs, scores = np.empty((0, 2), np.int64), np.empty(0, left.dtype)
-        # Peak memory is five times the block: the scores, the better ones, their places, and copies to sort.
-        for batch in batches(n - 1, 5 * n * left.dtype.itemsize):
-            first = batch.start
-            block = left[batch] @ right[first:].T
-            block[np.arange(n - first) <= np.arange(len(block))[:, None]] = -np.inf  # only pairs i < j
-            if excluded is not None:
-                block[excluded[batch, first:].nonzero()] = -np.inf
-            # Pairs are visited in the order of their indices, so a score equal to the k-th best loses the tie.
-            better = np.flatnonzero(block > (scores[-1] if len(scores) == k else -np.inf))
-            better = better[largest(block.ravel()[better], k)]
-            new = first + np.stack(np.divmod(better, block.shape[1]), axis=1)
-            scores = np.concatenate([scores, block.ravel()[better]])
-            best = largest(scores, k)
-            pairs, scores = np.concatenate([pairs, new])[best], scores[best]
+        pairs, scores = self._model.top_links(k, exclude=self._excluded(exclude_known, exclude))
         return Links.of(pairs, scores, getattr(self, "node_names_", None))
 
     def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:
@@ -314,19 +386,10 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         return others if known is None else sparse.csr_array(known + others)
 
     @property
-    def _model(self) -> SymmetricReLU:
+    def _model(self) -> LinkScores:
         check_is_fitted(self, "embedding_")
         embedding, roots = self.embedding_, self.root_degrees_
         cached = getattr(self, "_cached_model", None)
-        if cached is None or cached.embedding is not embedding or cached.roots is not roots:
-            model = SymmetricReLU(embedding * roots[:, None], self.signature_)
-            cached = self._cached_model = _CachedModel(embedding, roots, model)
-        return cached.model
-
-
-class _CachedModel(NamedTuple):
-    """The model that answers queries, and the arrays it was built from, to detect that they changed."""
-
-    embedding: np.ndarray
-    roots: np.ndarray
-    model: SymmetricReLU
+        if cached is None or cached.U is not embedding or cached.root_degrees is not roots:
+            cached = self._cached_model = LinkScores(embedding, self.signature_, roots, self.smoothing_)
+        return cached

@@ -56,7 +56,7 @@ def warn_not_converged(estimator: Any, solution: Solution, *, stacklevel: int) -
         As for ``warnings.warn``, relative to the caller.
     """
     text = (
-        f"{estimator!r} stopped before convergence: {solution.status.value}. "
+        f"{estimator!r} stopped before convergence: {estimator.stop_reason_}. "
         f"{solution.status.advice.replace('alpha', _penalty(estimator))}{_unbounded_hint(estimator, solution)} "
         "relative_error_ and history_ show how far it got."
     )
@@ -90,7 +90,7 @@ def warn_once_in_a_search(
     warnings.warn(text, category, stacklevel=stacklevel + 1)
 
 
-def warn_of_alpha(estimator: Any, problem: Problem, *, stacklevel: int) -> None:
+def warn_of_alpha(estimator: Any, problem: Problem, *, matrix: str = "X", stacklevel: int) -> None:
     """Warn that ``alpha`` was passed to an estimator with ``shrinkage``, and say what to pass instead.
 
     Parameters
@@ -99,13 +99,16 @@ def warn_of_alpha(estimator: Any, problem: Problem, *, stacklevel: int) -> None:
         With a valid ``alpha``.
     problem : Problem
         What it is fitted to.
+    matrix : str, default="X"
+        Its name in the warning.
     stacklevel : int
         As for ``warnings.warn``, relative to the caller.
     """
     shrinkage = estimator.alpha / problem.alpha_of(1.0)
     text = (
         f"alpha of {type(estimator).__name__} is deprecated and will be removed in symrelu 0.3.0. Pass "
-        f"shrinkage={shrinkage:.6g} instead: alpha / (2 * the largest eigenvalue of X), a number without units."
+        f"shrinkage={shrinkage:.6g} instead: alpha / (2 * the largest eigenvalue of {matrix}), a number "
+        "without units."
     )
     warn_once_in_a_search(estimator, text, FutureWarning, cause="alpha", stacklevel=stacklevel + 1)
 

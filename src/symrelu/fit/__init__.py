@@ -13,6 +13,10 @@ resuming          the observer that writes it, and how the loop state is restore
 holdout           held-out pairs, and how well a fit predicts them
 selection         rank and model selection by held-out pairs
 rank_selection    the result of a selection
+link_evaluation   hidden links and negatives, and how well scores tell them apart
+link_metrics      AUC, average precision, Hits@k and MRR
+normalised_graph  a graph divided by its regularised degrees
+averaging         the mean of several fits
 docstrings        parse and rebuild the parameter section of a docstring
 ================= ===========================================================================
 """

@@ -8,14 +8,15 @@ from functools import partial
 
 import numpy as np
 
+from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.fitted.clusters import Clusters, DirectionClusters, LinkageClusters
 from symrelu.fitted.linkage_tree import average_linkage_of_factor
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.graphs import Labelled
-from symrelu.graphs.degrees import root_degrees
 from symrelu.problem import Problem
 
 MOST_COLUMNS = 100
+DEGREE_REGULARIZATION = 1.0  # as in LinkPredictor
 
 
 def without_diagonal(problem: Problem) -> Problem:
@@ -59,9 +60,8 @@ class ClusterMethod:
         """Return the problem to fit, and the roots of the degrees in its units, if it is divided by them."""
         if not self.normalised:
             return problem, None
-        problem = without_diagonal(problem)
-        roots = root_degrees(problem.scaled)
-        return problem.divided(roots), np.ldexp(roots, problem.exponent)
+        graph = NormalisedGraph.of(without_diagonal(problem), DEGREE_REGULARIZATION)
+        return graph.problem, graph.root_degrees
 
     def cluster(self, factor: SymmetricReLU, *, seed: int, n_fits: int) -> Callable[[int], Clusters]:
         """Return the clusters of a factor, which holds ``n_fits`` fits side by side, as a function of k."""

@@ -89,9 +89,9 @@ def observed_pairs(problem: Problem) -> ObservedPairs:
     """Return the pairs of a problem that can be held out."""
     n = problem.n
     i, j, values = problem.positive_pairs()
-    positive = _pair_numbers(i, j, n)
+    positive = pair_numbers(i, j, n)
     order = np.argsort(positive)
-    not_zero = np.union1d(positive, _pair_numbers(*problem.unknown_pairs(), n))
+    not_zero = np.union1d(positive, pair_numbers(*problem.unknown_pairs(), n))
     return ObservedPairs(n, positive[order], values[order], not_zero)
 
 
@@ -127,13 +127,13 @@ def random_split(pairs: ObservedPairs, fraction: float, zeros_per_positive: floa
     hidden_zeros = math.ceil(min(zeros_per_positive * hidden, fraction * zeros))
     places = rng.choice(positives, hidden, replace=False)
     kth = rng.choice(zeros, hidden_zeros, replace=False) if zeros else np.empty(0, np.int64)
-    i, j = _pair_indices(np.concatenate([pairs.positive[places], _kth_missing(pairs.not_zero, kth)]), pairs.n)
+    i, j = pair_indices(np.concatenate([pairs.positive[places], kth_missing(pairs.not_zero, kth)]), pairs.n)
     truth = np.concatenate([pairs.values[places].astype(np.float64), np.zeros(hidden_zeros)])
     weight = np.repeat([positives / hidden, zeros / max(hidden_zeros, 1)], [hidden, hidden_zeros])
     return Split(i, j, truth, weight, seed)
 
 
-def _pair_numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
+def pair_numbers(i: np.ndarray, j: np.ndarray, n: int) -> np.ndarray:
     """Return the numbers of pairs i < j."""
     return _row_starts(n)[i] + j - i - 1
 
@@ -144,14 +144,14 @@ def _row_starts(n: int) -> np.ndarray:
     return i * (2 * n - i - 1) // 2
 
 
-def _pair_indices(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+def pair_indices(numbers: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return i and j of the pairs with these numbers."""
     starts = _row_starts(n)
     i = np.searchsorted(starts[:-1], numbers, side="right") - 1  # the last row has no pairs
     return i, numbers - starts[i] + i + 1
 
 
-def _kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
+def kth_missing(numbers: np.ndarray, k: np.ndarray) -> np.ndarray:
     """Return the k-th of 0, 1, 2, ... that is not among the sorted ``numbers``, in memory of their length."""
     missing_before = numbers - np.arange(len(numbers))
     return k + np.searchsorted(missing_before, k, side="right")

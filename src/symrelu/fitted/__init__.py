@@ -2,6 +2,7 @@
 
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.history import History, Record, Status
+from symrelu.fitted.link_scores import LinkScores
 from symrelu.fitted.linkage_tree import Tree, average_linkage, average_linkage_of_factor
 from symrelu.fitted.logistic import Logistic
 from symrelu.fitted.models import FittedModel, Linear, OneFactor, SymmetricReLU, TwoFactor
@@ -13,6 +14,7 @@ __all__ = [
     "FittedModel",
     "History",
     "Linear",
+    "LinkScores",
     "Logistic",
     "NeighborVectors",
     "OneFactor",

@@ -135,14 +135,8 @@ class FittedModel(ABC):
         scores : ndarray of shape (len(nodes), k)
             X of these pairs; minus infinity if there are fewer than k.
         """
-        left, right = self.left, self.right
-        n = len(left)
-        nodes = check_items("nodes", nodes, n)
-        if nodes.ndim != 1:
-            raise ValueError(f"nodes must be one-dimensional, got shape {nodes.shape}.")
-        check_integer("k", k, 1)
-        excluded = None if exclude is None else check_exclude(exclude, n)
-        return largest_of_rows(left, right, nodes, k, excluded)
+        nodes, excluded = check_nodes(nodes, k, exclude, self.n)
+        return largest_of_rows(self.left, self.right, nodes, k, excluded)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -366,6 +360,15 @@ def largest(values: np.ndarray, k: int) -> np.ndarray:
         places = np.arange(len(values))
     places = places[values[places] > -np.inf]
     return places[np.argsort(-values[places], kind="stable")][:k]
+
+
+def check_nodes(nodes: Any, k: Any, exclude: Any | None, n: int) -> tuple[np.ndarray, Any | None]:
+    """Return the nodes and the pairs to leave out of a ``top_k`` query, validated."""
+    nodes = check_items("nodes", nodes, n)
+    if nodes.ndim != 1:
+        raise ValueError(f"nodes must be one-dimensional, got shape {nodes.shape}.")
+    check_integer("k", k, 1)
+    return nodes, None if exclude is None else check_exclude(exclude, n)
 
 
 def check_exclude(exclude: Any, n: int) -> Any:

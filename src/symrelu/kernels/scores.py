@@ -1,4 +1,8 @@
-"""Entries of X = left right^T, which is never formed: those of given pairs, and the largest of each row."""
+"""Entries of X = left right^T, which is never formed: those of given pairs, and the largest of each row.
+
+With ``scales``, scales_i scales_j (X_ij + sqrt(X_ij^2 + 1)) / 2 takes the place of X_ij: a smooth version of
+scales_i scales_j max(0, X_ij) that is positive everywhere.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,16 @@ _BLOCKS_AT_ONCE = 4  # in one call of compiled code
 _WORK_OF_A_PAIR = 200
 
 
-def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def pair_scores(
+    left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarray, scales: np.ndarray | None = None
+) -> np.ndarray:
     """Return X[i[k], j[k]] for each k.
 
     Parameters
     ----------
     left, right : ndarray of shape (n, rank)
     i, j : ndarray of int of shape (count,)
+    scales : ndarray of shape (n,), optional
 
     Returns
     -------
@@ -38,6 +45,8 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
 
     def score(part: slice) -> None:
         score_pairs(left, right, i[part], j[part], scores[part])
+        if scales is not None:
+            smooth_pairs(scores[part], scales[i[part]], scales[j[part]])
 
     work = len(i) * (left.shape[1] + _WORK_OF_A_PAIR)
     run_tasks(score, slices(len(i), _PAIRS_AT_ONCE), workers_for(work))
@@ -45,7 +54,12 @@ def pair_scores(left: np.ndarray, right: np.ndarray, i: np.ndarray, j: np.ndarra
 
 
 def largest_of_rows(
-    left: np.ndarray, right: np.ndarray, rows: np.ndarray, k: int, excluded: Any | None = None
+    left: np.ndarray,
+    right: np.ndarray,
+    rows: np.ndarray,
+    k: int,
+    excluded: Any | None = None,
+    scales: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the columns and values of the k largest entries of rows of X, without those on the diagonal.
 
@@ -56,6 +70,7 @@ def largest_of_rows(
     k : int
     excluded : csr_array of shape (n, n), optional
         Stored entries, other than zeros, are left out.
+    scales : ndarray of shape (n,), optional
 
     Returns
     -------
@@ -67,13 +82,14 @@ def largest_of_rows(
     dtype = left.dtype
     left, right = _readable(left, right)
     n = len(right)
+    scales = np.empty(0, left.dtype) if scales is None else scales.astype(left.dtype, copy=False)
     items = np.full((len(rows), k), NO_ITEM, np.int64)
     scores = np.full((len(rows), k), -np.inf, left.dtype)
 
     def search(part: slice) -> None:
         block = np.empty((min(at_once, part.stop - part.start), n), left.dtype)
         without = _entries(excluded, rows[part])
-        search_rows(left, right, rows[part], *without, block, items[part], scores[part])
+        search_rows(left, right, scales, rows[part], *without, block, items[part], scores[part])
 
     at_once, workers = rows_per_worker(n * left.dtype.itemsize, _ROWS_AT_ONCE)
     workers = min(workers, workers_for(len(rows) * n * left.shape[1]))
@@ -107,10 +123,36 @@ def score_pairs(left, right, i, j, scores):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def search_rows(left, right, rows, indptr, indices, block, items, scores):  # type: ignore[no-untyped-def]
+def smooth_value(x):  # type: ignore[no-untyped-def]
+    """Return (x + sqrt(x^2 + 1)) / 2."""
+    root = np.sqrt(x * x + 1) + abs(x)
+    # Below zero the formula would subtract nearly equal numbers. The product of the values at x and -x is 1/4.
+    # np.divide, since numba's division checks for zero, and with that check loops do not vectorise.
+    inverse = np.divide(0.5, root)
+    return root / 2 if x >= 0 else inverse
+
+
+@compiled
+def smooth_pairs(scores, left_scales, right_scales):  # type: ignore[no-untyped-def]
+    """Replace entries of X by their smooth version, times the scales of their pairs."""
+    for k in range(len(scores)):
+        scores[k] = left_scales[k] * right_scales[k] * smooth_value(scores[k])
+
+
+@compiled
+def smooth_block(block, row_scales, column_scales):  # type: ignore[no-untyped-def]
+    """Replace a block of X by its smooth version, times the scales of its rows and columns."""
+    for row in range(block.shape[0]):
+        for column in range(block.shape[1]):
+            scale = row_scales[row] * column_scales[column]
+            block[row, column] = scale * smooth_value(block[row, column])
+
+
+@compiled
+def search_rows(left, right, scales, rows, indptr, indices, block, items, scores):  # type: ignore[no-untyped-def]
     """Write the largest entries of rows of X, of which ``block`` holds as many as are formed at once.
 
-    ``indptr`` and ``indices`` say which columns of these rows are left out.
+    ``indptr`` and ``indices`` say which columns of these rows are left out. Empty ``scales`` leave X as it is.
     """
     at_once, rank = len(block), left.shape[1]
     gathered = np.empty((at_once, rank), left.dtype)
@@ -121,6 +163,8 @@ def search_rows(left, right, rows, indptr, indices, block, items, scores):  # ty
             for c in range(rank):
                 gathered[k, c] = left[rows[first + k], c]
         np.dot(gathered[:count], right.T, block[:count])
+        if len(scales) > 0:
+            smooth_block(block[:count], scales[rows[first:last]], scales)
         for k in range(count):
             block[k, rows[first + k]] = -np.inf  # a node is not its own neighbour
             if len(indptr) > 0:
