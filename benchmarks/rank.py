@@ -20,12 +20,12 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
-from symrelu.fit.normalised_graph import NormalisedGraph
 from tasks.links import split
 from threadpoolctl import threadpool_limits
 
 from symrelu import LinkPredictor, decompose, select_rank
 from symrelu.datasets import load_digits_graph, make_relu_gram
+from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.problem import Problem
 
 PLANTED, SYNTHETIC_RANKS = 10, range(6, 15)

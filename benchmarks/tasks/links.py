@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import eigsh
-from symrelu.fit.link_evaluation import LinkSplit, evaluate_scores, link_splits
-from symrelu.fit.normalised_graph import NormalisedGraph
 
 from symrelu import LinkPredictor
 from symrelu.datasets import load_graph
+from symrelu.fit.link_evaluation import LinkSplit, evaluate_scores, link_splits
+from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.problem import Problem
 from tasks import earlier
 from tasks.base import Table, Task, Value
@@ -21,7 +21,7 @@ from tasks.controls import linear_fit, normalised
 from tasks.data import COMMUNITIES, hub_graph, preferential_graph
 from tasks.netmf import netmf_matrix
 
-GRAPHS = ("email-Eu-core", "polblogs", "cora", "pubmed", "celegans", "usair", "ecoli", "ppi")
+GRAPHS = ("email-Eu-core", "polblogs", "cora", "celegans", "usair", "ecoli", "ppi", "pubmed")
 # Graphs that are drawn: links depend on the degrees alone, on who came first, on blocks alone.
 DRAWN: dict[str, Callable[[], Any]] = {
     "hubs": hub_graph,
