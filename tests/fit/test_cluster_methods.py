@@ -45,6 +45,6 @@ def test_linkage_takes_the_problem_as_it_is():
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_clusters_of_a_factor(method):
     U = np.array([[2.0, 0.1, 0.3], [3.0, 0.0, 0.2], [0.1, 1.0, 0.2], [0.0, 2.0, 0.1], [0.1, 1.5, 0.1]])
-    form = method.cluster(SymmetricReLU(U, np.array([1.0, 1.0, -1.0])), seed=0, n_fits=1)
+    form = method.cluster(SymmetricReLU(U, np.array([1.0, 1.0, -1.0])), seed=0)
     assert_array_equal(form(2).labels, [0, 0, 1, 1, 1])
     assert_array_equal(form(1).labels, np.zeros(5))

@@ -182,6 +182,10 @@ def test_lines_of_the_log(caplog, monkeypatch):
     assert any("none found yet" in line for line in lines)
     assert any("smallest so far" in line for line in lines)
     caplog.clear()
+    with caplog.at_level(logging.INFO, logger="symrelu"):
+        searched(random_graph(80, 0.2, 0), Goal(max_iter=300), verbose=1)
+    assert any("wrong pairs at the last count" in record.getMessage() for record in caplog.records)
+    caplog.clear()
     searched(GRAPHS["star"])
     assert not caplog.records
 

@@ -39,13 +39,15 @@ class ClusterQueriesMixin(NewItemsMixin):
         Returns
         -------
         labels : ndarray of int of shape (n_new,)
-            An item of ``fit`` keeps its label. A new one gets the cluster of its largest membership.
+            An item of ``fit`` keeps its label (of several equal rows, that of the first). A new one gets the
+            cluster with the nearest direction, or with the largest mean of max(0, X); without any similarity,
+            the largest cluster.
         """
         M_new, unknown, same = self._new_rows(X, mask)
         labels = self.labels_[same]
         new = np.flatnonzero(same < 0)
         if len(new):
-            labels[new] = np.argmax(self._memberships(M_new, unknown, new), axis=1)
+            labels[new] = self.clusters_.nearest(self._rows(M_new, unknown, new))
         return labels
 
     def predict_memberships(self, X: Any, mask: Any | None = None) -> np.ndarray:
@@ -64,7 +66,7 @@ class ClusterQueriesMixin(NewItemsMixin):
         memberships = self.memberships_[same]
         new = np.flatnonzero(same < 0)
         if len(new):
-            memberships[new] = self._memberships(M_new, unknown, new)
+            memberships[new] = self.clusters_.memberships(self._rows(M_new, unknown, new))
         return memberships
 
     @property
@@ -97,10 +99,10 @@ class ClusterQueriesMixin(NewItemsMixin):
         columns = {"node": nodes, "cluster": self.labels_, "membership": self.memberships_[nodes, self.labels_]}
         return frame_of(columns, getattr(self, "node_names_", None), instead="labels_ and memberships_")
 
-    def _memberships(self, M_new: Any, unknown: Any | None, new: np.ndarray) -> np.ndarray:
-        """Return the memberships of the new items among some rows of similarities."""
+    def _rows(self, M_new: Any, unknown: Any | None, new: np.ndarray) -> np.ndarray:
+        """Return the rows of the factor for the new items among some rows of similarities."""
         rows, unknown = M_new[new], None if unknown is None else unknown[new]
         if self.method_ == "directions":
             rows = divided_rows(rows, self.root_degrees_, DEGREE_REGULARIZATION)
         assert isinstance(self.solution_.model, SymmetricReLU)
-        return self.clusters_.memberships(self.solution_.model.transform_checked(rows, unknown))
+        return self.solution_.model.transform_checked(rows, unknown)

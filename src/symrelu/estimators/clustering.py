@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,11 +12,12 @@ from sklearn.base import ClusterMixin
 from symrelu.estimators.base import STOPPED_BY_USER, DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import StepTasks, with_callbacks
 from symrelu.estimators.cluster_queries import ClusterQueriesMixin
-from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters
-from symrelu.fit.cluster_methods import METHODS, ClusterMethod, without_diagonal
+from symrelu.estimators.cluster_settings import ClusterSettingsMixin
+from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters, warn_of_selection
+from symrelu.fit.cluster_methods import ClusterMethod, without_diagonal
 from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
-from symrelu.fitted.clusters import Clusters, memberships_of_fitted, modularity_of
+from symrelu.fitted.clusters import Clusters, modularity_of
 from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
@@ -24,9 +26,7 @@ from symrelu.graphs.edges import is_edge_table
 from symrelu.problem import Problem, RowIndex
 from symrelu.validation import (
     as_rectangular_array,
-    check_choice,
     check_integer,
-    check_number,
     random_generator,
     read_rows,
 )
@@ -34,13 +34,12 @@ from symrelu.validation import (
 _STREAM = 7  # random stream: k-means and hidden pairs must be independent of data and starts of the same seed
 # How much larger the modularity of directions must be. On graphs of nearest neighbours it may be larger by 2 %
 # although linkage agrees better with the classes; on networks the difference was 5 % and more.
-_ADVANTAGE = 1.04
-# Settings whose default depends on the method.
-_OF_METHOD = ("shrinkage", "zero_weight", "init", "max_iter", "n_init")
+_ADVANTAGE = 0.04
+_OF_CLUSTERS = ("labels_", "method_", "clusters_", "memberships_", "modularity_", "selection_", "root_degrees_")
 
 
 @documented
-class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimator):
+class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin, DecompositionEstimator):
     """Cluster the items of a similarity matrix or the nodes of a graph M by its model max(0, X).
 
     A factor U with M ~ max(0, X), X = (U * signature) U^T, is fitted, and clusters are formed from it by one of
@@ -58,8 +57,9 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters. None chooses it, and the method if that is "auto", by the likelihood of hidden pairs
-        under a block model with degrees (:mod:`symrelu.fit.cluster_number`), from at most 2 sqrt(n_samples).
+        Number of clusters. None chooses it, from at most 2 sqrt(n_samples), by the likelihood of hidden pairs
+        under a block model with degrees (:mod:`symrelu.fit.cluster_number`). This is for networks: graphs of
+        nearest neighbours of samples have no such blocks, and a warning says so.
     method : {"auto", "linkage", "directions"}, default="auto"
         How clusters are formed.
     n_components : int, optional
@@ -95,7 +95,7 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
     n_jobs : int, optional
         Number of fits that run in parallel, as in scikit-learn.
     checkpoint : setting
-        For "linkage" with ``n_init=1``. With ``method="auto"``, only that fit has one.
+        For "linkage" with ``n_init=1``. With ``method="auto"``, only the fit of linkage has one.
 
     Attributes
     ----------
@@ -106,15 +106,18 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
     n_clusters_ : int
         Number of clusters.
     memberships_ : ndarray of shape (n_samples, n_clusters)
-        Share of each cluster in each item, with sum 1. "directions": the probability of the cluster if rows
-        scatter equally around all centres; the largest is that of ``labels_``. "linkage": proportional to the
-        mean of max(0, X) over the other items of the cluster; the largest need not be that of ``labels_``.
+        Share of each cluster in each item, with sum 1: proportional to the mean of max(0, X) over the other
+        items of the cluster. The largest is nearly always that of ``labels_``.
     modularity_ : dict of str to float
         Modularity of the clusters of each method that was computed.
     selection_ : ClusterSelection
         The scores of all numbers of clusters, if ``n_clusters`` is None.
     clusters_ : DirectionClusters or LinkageClusters
         What ``predict`` uses: the centres, or the tree and the factor.
+    tree_ : Tree
+        All merges, if ``method_`` is "linkage".
+    diagonal_ : str
+        Whether the diagonal was fitted ("fit") or treated as unobserved ("ignore").
     embedding_ : ndarray of shape (n_samples, n_init * n_components)
         The factor U of the method that was taken; the factors of several fits side by side.
     signature_ : ndarray of shape (n_init * n_components,)
@@ -263,10 +266,12 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
         # An integer, because each use of a generator would change it.
         seed = int(random_generator(self.random_state, _STREAM).random() * 2**31)
         n_clusters = self.n_clusters
-        self.__dict__.pop("selection_", None)  # left by an earlier fit
+        for name in _OF_CLUSTERS:  # left by an earlier fit, and wrong for a callback of this one
+            self.__dict__.pop(name, None)
         if n_clusters is None:
-            self.selection_ = self._select(problem, methods, seed)
-            n_clusters, methods = self.selection_.best.n_clusters, [METHODS[self.selection_.best.method]]
+            # Directions see the groups that hidden pairs tell apart; then the methods are compared as usual.
+            self.selection_ = self._select(problem, methods[-1], seed)
+            n_clusters = self.selection_.n_clusters
         tasks = StepTasks(self, X, sum(self._of(m)["n_init"] * self._of(m)["max_iter"] for m in methods))
         candidates = []
         for method in methods:
@@ -274,8 +279,8 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
             if candidates[-1].solution.status in STOPPED_BY_USER:
                 break
         self._take(candidates, n_clusters, tasks)
-        if self.alpha is not None:
-            warn_of_alpha(self, problem, stacklevel=4)
+        if self.n_clusters is None:
+            warn_of_selection(self, stacklevel=4)
         return self
 
     def _similarities(self, X: Any) -> Labelled | None:
@@ -296,42 +301,6 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
         """Keep hashes of the rows, so that ``predict`` recognises them."""
         self._row_index = RowIndex.of(*read_rows(matrix, problem.n, problem.mask, "X"))
 
-    def _check_settings(self, settings: dict[str, Any]) -> None:
-        for method in self._methods():
-            own = self._of(method)
-            own.pop("shrinkage")
-            super()._check_settings(settings | own)
-
-    def _passed_shrinkage(self) -> float | None:
-        return None if self.shrinkage is None else check_number("shrinkage", self.shrinkage)
-
-    def _methods(self) -> list[ClusterMethod]:
-        """Return the methods to compute, validated."""
-        check_choice("method", self.method, ("auto", *METHODS))
-        return [method for name, method in METHODS.items() if self.method in ("auto", name)]
-
-    def _of(self, method: ClusterMethod) -> dict[str, Any]:
-        """Return the settings whose default depends on the method."""
-        given = {name: getattr(self, name) for name in _OF_METHOD}
-        values = {name: getattr(method, name) if value is None else value for name, value in given.items()}
-        if method.name != "linkage":
-            values["checkpoint"] = None
-        return values
-
-    def _columns(self, method: ClusterMethod, n_clusters: int, n: int) -> int:
-        if self.n_components is not None:
-            return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
-        return method.columns(n_clusters, n)
-
-    def _fit_settings(self, method: ClusterMethod, problem: Problem, rank: int) -> tuple[int, dict[str, Any]]:
-        """Return the number of fits and the settings of each for the problem of a method."""
-        own = self._of(method)
-        n_init, shrinkage = own.pop("n_init"), own.pop("shrinkage")
-        settings = self._settings() | own
-        if self.alpha is None:
-            settings["alpha"] = problem.alpha_of(shrinkage)
-        return n_init, settings | {"n_negative": self._n_negative_below(rank), "diagonal": problem.diagonal}
-
     def _candidate(
         self, method: ClusterMethod, problem: Problem, n_clusters: int, seed: int, tasks: StepTasks
     ) -> _Candidate:
@@ -341,58 +310,59 @@ class SymReLUClustering(ClusterQueriesMixin, ClusterMixin, DecompositionEstimato
         n_init, settings = self._fit_settings(method, to_fit, rank)
         solution = self._solve(to_fit, rank, n_init, settings, tasks)
         assert isinstance(solution.model, SymmetricReLU)
-        clusters = method.cluster(solution.model, seed=seed, n_fits=n_init)(n_clusters)
-        return _Candidate(
-            method.name, solution, clusters, modularity_of(problem.scaled, clusters.labels), roots
-        )
+        clusters = method.cluster(solution.model, seed=seed)(n_clusters)
+        score = modularity_of(problem.scaled, clusters.labels)
+        return _Candidate(method.name, to_fit, roots, solution, clusters, score)
 
     def _take(self, candidates: list[_Candidate], n_clusters: int, tasks: StepTasks) -> None:
         """Set the attributes of the best candidate, and warn if its clusters are not what was asked for."""
         best = max(candidates, key=lambda one: (one.clusters.labels.max() + 1 == n_clusters, one.score))
-        self.__dict__.pop("root_degrees_", None)  # left by an earlier fit
         if best.roots is not None:
             self.root_degrees_ = best.roots
         self.method_, self.clusters_, self.labels_ = best.method, best.clusters, best.clusters.labels
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.modularity_ = {one.method: one.modularity for one in candidates}
-        self.memberships_ = memberships_of_fitted(best.clusters, best.solution.U)
-        self._finish(best.solution, tasks, stacklevel=6)
+        self.memberships_ = best.clusters.memberships(best.solution.U, np.arange(len(self.labels_)))
+        solution, last = best.solution, candidates[-1].solution.status
+        if last in STOPPED_BY_USER:  # reported, even if the other method is taken
+            solution = replace(solution, status=last)
+        self._finish(solution, tasks, stacklevel=6)
+        if self.alpha is not None:
+            name = "X" if best.roots is None else "the normalised X"
+            warn_of_alpha(self, best.problem, matrix=name, stacklevel=5)
         warn_of_clusters(self, n_clusters, stacklevel=5)
 
-    def _select(self, problem: Problem, methods: list[ClusterMethod], seed: int) -> ClusterSelection:
+    def _select(self, problem: Problem, method: ClusterMethod, seed: int) -> ClusterSelection:
         """Score numbers of clusters by hidden pairs."""
 
-        def partitions(left: Problem, repeat: int) -> list[SharedFits]:
-            return [
-                SharedFits(
-                    method,
-                    method.prepare(left)[0],
-                    partial(self._columns, method, n=left.n),
-                    partial(self._fit_settings, method),
-                    seed + repeat,
-                )
-                for method in methods
-            ]
+        def fits(left: Problem, repeat: int) -> SharedFits:
+            return SharedFits(
+                method,
+                method.prepare(left)[0],
+                partial(self._columns, method, n=left.n),
+                partial(self._fit_settings, method),
+                seed + repeat,
+            )
 
         most = min(problem.n, max(2, int(2 * np.sqrt(problem.n))))
-        return select_n_clusters(
-            without_diagonal(problem), partitions, most=most, rng=np.random.default_rng(seed)
-        )
+        rng = np.random.default_rng(seed)
+        return select_n_clusters(without_diagonal(problem), fits, most=most, rng=rng, verbose=self.verbose)
 
 
 class _Candidate(NamedTuple):
     """The clusters of one method."""
 
     method: str
+    problem: Problem  # what was fitted
+    roots: np.ndarray | None  # of the degrees by which it is divided
     solution: Solution
     clusters: Clusters
     modularity: float
-    roots: np.ndarray | None
 
     @property
     def score(self) -> float:
         """By which methods are compared."""
-        return self.modularity * (_ADVANTAGE if self.method == "linkage" else 1.0)
+        return self.modularity + (_ADVANTAGE * abs(self.modularity) if self.method == "linkage" else 0.0)
 
 
 def _is_square(matrix: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from symrelu.fitted.clusters import is_collapsed
+from symrelu.fitted.clusters import outliers
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.problem import Problem
@@ -217,12 +217,30 @@ def warn_of_clusters(estimator: Any, n_clusters: int, *, stacklevel: int) -> Non
             f"Only {len(sizes)} of n_clusters={n_clusters} clusters were found, because no more rows of the "
             "factor differ. Ask for fewer clusters, or use method='linkage'."
         )
-    elif is_collapsed(estimator.labels_):
+    elif outliers(estimator.labels_):
         text = (
-            f"One cluster holds {sizes[0]} of {sizes.sum()} items, and the {len(sizes) - 1} others at most "
-            f"{sizes[1]} each: these are outliers rather than clusters. Try n_clusters=None, which chooses the "
-            "number, or the other method."
+            f"{outliers(estimator.labels_)}: these are outliers rather than clusters. Ask for another number "
+            "of clusters, or set the other method."
         )
     else:
         return
     warn_once_in_a_search(estimator, text, UserWarning, cause="clusters", stacklevel=stacklevel + 1)
+
+
+def warn_of_selection(estimator: Any, *, stacklevel: int) -> None:
+    """Warn if the number of clusters was chosen near the largest one that was allowed.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with ``selection_``.
+    stacklevel : int
+        As for ``warnings.warn``, counted from the caller.
+    """
+    if estimator.selection_.at_limit:
+        text = (
+            f"n_clusters=None chose {estimator.selection_.n_clusters}, more than half of the largest number "
+            f"({estimator.selection_.most}): hidden pairs are predicted better the smaller the clusters are, "
+            "as in graphs of nearest neighbours. Pass the number of clusters."
+        )
+        warn_once_in_a_search(estimator, text, UserWarning, cause="selection", stacklevel=stacklevel + 1)

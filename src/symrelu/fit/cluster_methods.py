@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from symrelu.fit.normalised_graph import NormalisedGraph
-from symrelu.fitted.clusters import Clusters, DirectionClusters, LinkageClusters
+from symrelu.fitted.clusters import STARTS, Clusters, DirectionClusters, LinkageClusters
 from symrelu.fitted.linkage_tree import average_linkage_of_factor
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.graphs import Labelled
@@ -63,13 +63,13 @@ class ClusterMethod:
         graph = NormalisedGraph.of(without_diagonal(problem), DEGREE_REGULARIZATION)
         return graph.problem, graph.root_degrees
 
-    def cluster(self, factor: SymmetricReLU, *, seed: int, n_fits: int) -> Callable[[int], Clusters]:
-        """Return the clusters of a factor, which holds ``n_fits`` fits side by side, as a function of k."""
+    def cluster(self, factor: SymmetricReLU, *, seed: int, n_starts: int = STARTS) -> Callable[[int], Clusters]:
+        """Return the clusters of a factor as a function of their number; k-means has some starts."""
         U, signature = factor.U, factor.signature
         if self.name == "directions":
-            return partial(DirectionClusters.of, U, signature, seed=seed, n_fits=n_fits)
+            return partial(DirectionClusters.of, U, signature, seed=seed, n_starts=n_starts)
         tree = average_linkage_of_factor(U, signature)
-        return lambda n_clusters: LinkageClusters(tree.cut(n_clusters), tree, U, signature)
+        return lambda n_clusters: LinkageClusters(tree.cut(n_clusters), U, signature, tree)
 
 
 # Linkage comes first and is taken if both are equal. Two moons need more columns than clusters, and more than

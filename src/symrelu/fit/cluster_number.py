@@ -4,7 +4,12 @@ Some pairs are hidden, a factor is fitted to the others, and its items are put i
 model with degrees, the rate of a pair is the product of the degrees of its items times a number for the pair of
 clusters, both counted in the graph that is left. The score is the mean logarithm of the share that the hidden
 links have in the rates of all hidden pairs. Too few clusters mix groups, and too many follow the noise of the
-graph that is left: both lower it.
+graph that is left: both lower it. Of the numbers that are not clearly worse than the best, the smallest is
+taken.
+
+This finds groups whose members have links to the same others. In a graph of nearest neighbours there are none
+smaller than a whole class but larger than a few items: the score rises up to the largest number, and
+:attr:`ClusterSelection.at_limit` says so.
 """
 
 from __future__ import annotations
@@ -21,47 +26,84 @@ from symrelu.fit.averaging import mean_solution
 from symrelu.fit.cluster_methods import ClusterMethod
 from symrelu.fit.decompose import decompose
 from symrelu.fit.holdout import Split, observed_pairs, random_split
+from symrelu.fit.narration import LineTimer, logger, narrated
+from symrelu.fit.rank_selection import frame_of_records
 from symrelu.fitted.clusters import Clusters
+from symrelu.fitted.history import Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.problem import Problem
 
 FRACTION = 0.1  # of the links that are hidden
 ZEROS_PER_LINK = 10.0  # hidden pairs without a link for each hidden link
-REPEATS = 3
+REPEATS = 5
 _MOST_FITS = 2  # averaged for a trial: fewer than for the result, since only the number is wanted
+_STARTS = 3  # of k-means
 _FIRST_LIMIT = 16  # numbers of clusters that are tried at first; doubled while the best is in the upper half
 _PER_OCTAVE = 8  # numbers tried between a limit and its double
 
 
 class Score(NamedTuple):
-    """Score of a number of clusters under a method: its mean over the repeats, and the standard error."""
+    """Scores of a number of clusters, one for each repeat."""
 
-    method: str
     n_clusters: int
-    mean: float
-    standard_error: float
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the repeats."""
+        return float(np.mean(self.values))
+
+    def is_close_to(self, best: Score) -> bool:
+        """Whether the score is lower than another one by at most the standard error of the difference."""
+        lower = np.subtract(best.values, self.values)
+        return float(lower.mean()) <= float(np.std(lower, ddof=1)) / math.sqrt(len(lower))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClusterSelection:
     """The scores of all numbers of clusters that were tried.
 
     Attributes
     ----------
     scores : tuple of Score
-        In the order of the methods and of the numbers.
+        In the order of the numbers.
+    most : int
+        Largest number of clusters that was allowed.
     """
 
     scores: tuple[Score, ...]
+    most: int
 
     @property
-    def best(self) -> Score:
-        """The highest score; of equal ones the one with fewer clusters."""
-        return max(self.scores, key=lambda score: (score.mean, -score.n_clusters))
+    def n_clusters(self) -> int:
+        """The smallest number whose score is not clearly below the best one."""
+        best = max(self.scores, key=lambda score: (score.mean, -score.n_clusters))
+        return min(score.n_clusters for score in self.scores if score == best or score.is_close_to(best))
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether more than half of the largest number was chosen, so that there may be no such groups."""
+        return self.most > 2 and 2 * self.n_clusters > self.most
+
+    def __repr__(self) -> str:
+        return f"ClusterSelection(n_clusters={self.n_clusters}, {len(self.scores)} numbers tried)"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the scores as dictionaries, one for each row of a table."""
-        return [score._asdict() for score in self.scores]
+        """Return a row for each number, for a data frame: the number, the mean score, and each score."""
+        return [
+            {"n_clusters": score.n_clusters, "mean": score.mean}
+            | {f"score_{k}": value for k, value in enumerate(score.values)}
+            for score in self.scores
+        ]
+
+    def to_frame(self) -> Any:
+        """Return :meth:`records` as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        return frame_of_records(self.records())
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,20 +140,23 @@ class SharedFits:
 
     def _form(self, rank: int) -> Callable[[int], Clusters]:
         n_init, settings = self.settings(self.problem, rank)
-        settings = settings | {"checkpoint": None, "max_time": None}
+        settings = settings | {"checkpoint": None, "verbose": 0}
         seeds = np.random.SeedSequence(self.seed).generate_state(min(n_init, _MOST_FITS))
         fits = [decompose(self.problem, rank, **settings | {"random_state": int(seed)}) for seed in seeds]
+        if any(fit.status is Status.INTERRUPTED for fit in fits):
+            raise KeyboardInterrupt  # no number can be chosen from fits that were cut short
         fit = fits[0] if len(fits) == 1 else mean_solution(fits, self.problem, settings["backend"])
         assert isinstance(fit.model, SymmetricReLU)
-        return self.method.cluster(fit.model, seed=self.seed, n_fits=len(fits))
+        return self.method.cluster(fit.model, seed=self.seed, n_starts=_STARTS)
 
 
 def select_n_clusters(
     problem: Problem,
-    partitions: Callable[[Problem, int], Sequence[SharedFits]],
+    fits: Callable[[Problem, int], SharedFits],
     *,
     most: int,
     rng: np.random.Generator,
+    verbose: int = 0,
 ) -> ClusterSelection:
     """Score numbers of clusters by hidden pairs.
 
@@ -122,61 +167,65 @@ def select_n_clusters(
     ----------
     problem : Problem
         With an ignored diagonal.
-    partitions : callable
-        The fits of each method, from a problem with hidden pairs and the number of the repeat.
+    fits : callable
+        The fits for a problem with hidden pairs and the number of the repeat.
     most : int
         Largest number of clusters.
     rng : numpy Generator
         Chooses the hidden pairs.
+    verbose : int, default=0
+        With 1, a line is logged for each number of clusters, at most one a second.
 
     Returns
     -------
     selection : ClusterSelection
     """
     pairs = observed_pairs(problem)
+    if len(pairs.positive) < 2:
+        raise ValueError(
+            "n_clusters=None hides pairs and requires at least two observed positive pairs off the diagonal, "
+            f"got {len(pairs.positive)}. Pass the number of clusters."
+        )
     trials = []
     for repeat in range(REPEATS):
         split = random_split(pairs, FRACTION, ZEROS_PER_LINK, int(rng.integers(2**31)))
         left = problem.hide(split.i, split.j)
-        trials.append(_Trial(sparse.csr_array(left.scaled), split, partitions(left, repeat)))
-    scores: list[Score] = []
-    for k in range(len(trials[0].partitions)):
-        by_number: dict[int, Score] = {}
-        limit, tried = _FIRST_LIMIT, range(1, min(_FIRST_LIMIT, most) + 1)
+        trials.append(_Trial(sparse.csr_array(left.scaled), split, fits(left, repeat)))
+    by_number: dict[int, Score] = {}
+    timer = LineTimer()
+    limit, tried = _FIRST_LIMIT, list(range(1, min(_FIRST_LIMIT, most) + 1))
+    with narrated(verbose):
         while tried:
-            by_number |= {number: _score(trials, k, number) for number in tried}
+            for number in tried:
+                by_number[number] = score = _score(trials, number)
+                if verbose and timer.due():
+                    logger.info("%d clusters: score of hidden pairs %.4f", number, score.mean)
             best = max(by_number.values(), key=lambda score: score.mean).n_clusters
             if 2 * best > limit and limit < most:
                 step, limit = limit // _PER_OCTAVE, 2 * limit
-                tried = range(limit // 2 + step, min(limit, most) + 1, step)
+                tried = sorted({*range(limit // 2 + step, min(limit, most) + 1, step), min(limit, most)})
             else:
                 tried = _untried_around(best, by_number)
-        scores += (by_number[number] for number in sorted(by_number))
-    return ClusterSelection(tuple(scores))
+    return ClusterSelection(tuple(by_number[number] for number in sorted(by_number)), most)
 
 
 class _Trial(NamedTuple):
     left: Any  # csr_array without the hidden pairs
     split: Split
-    partitions: Sequence[SharedFits]
+    fits: SharedFits
 
 
-def _score(trials: Sequence[_Trial], method: int, number: int) -> Score:
-    values = []
-    for trial in trials:
-        labels = trial.partitions[method].labels(number)
-        values.append(hidden_likelihood(trial.left, labels, trial.split))
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return Score(trials[0].partitions[method].method.name, number, float(np.mean(values)), error)
+def _score(trials: Sequence[_Trial], number: int) -> Score:
+    values = (hidden_likelihood(trial.left, trial.fits.labels(number), trial.split) for trial in trials)
+    return Score(number, tuple(values))
 
 
-def _untried_around(best: int, tried: Any) -> range:
+def _untried_around(best: int, tried: Any) -> list[int]:
     """Return the middle of the larger gap on either side of the best number, if there is one."""
     below = max((number for number in tried if number < best), default=best)
     above = min((number for number in tried if number > best), default=best)
     low, high = max((below, best), (best, above), key=lambda gap: gap[1] - gap[0])
-    middle = (low + high) // 2
-    return range(middle, middle + 1) if high - low > 1 else range(0)
+    return [(low + high) // 2] if high - low > 1 else []
 
 
 def hidden_likelihood(left: Any, labels: np.ndarray, split: Split) -> float:

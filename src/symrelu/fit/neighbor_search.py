@@ -118,6 +118,7 @@ class _Search:
         self.status: Status | None = None
         self.began = time.monotonic()
         self.timer = LineTimer()
+        self.latest_count: tuple[int, int] | None = None  # columns and wrong pairs at the end of a phase
 
     def found(self) -> Found:
         """Return the best vectors of the attempts so far."""
@@ -292,7 +293,9 @@ class _Search:
         return certificate.wrong_pairs < best.wrong_pairs
 
     def _separation(self, U: np.ndarray) -> Separation:
-        return separation(U, self._signs(U), self.edges)
+        found = separation(U, self._signs(U), self.edges)
+        self.latest_count = U.shape[1], found.wrong
+        return found
 
     def _n_negative(self, rank: int) -> int:
         return min(self.n_negative, rank - 1)
@@ -315,11 +318,11 @@ class _Search:
         if not self.timer.due():
             return
         met = [attempt.rank for attempt in self.attempts if attempt.succeeded]
+        rank, wrong = self.latest_count or (0, 0)
         logger.info(
-            "%d columns: step %d of this phase, relative error %.4g; %s; %.0f s",
+            "%d columns: %s; %s; %.0f s",
             progress.U.shape[1],
-            progress.record.iteration,
-            progress.record.relative_error,
+            f"{wrong} wrong pairs at the last count" if rank == progress.U.shape[1] else "not counted yet",
             f"smallest so far {min(met)}" if met else "none found yet",
             self._seconds,
         )

@@ -86,13 +86,7 @@ class RankSelection:
         -------
         frame : pandas.DataFrame
         """
-        try:
-            pandas = import_module("pandas")  # optional, and slow to import
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas. The method records returns the same data."
-            ) from error
-        return pandas.DataFrame(self.records())
+        return frame_of_records(self.records())
 
     def plot(self, ax: Any | None = None) -> Any:
         """Draw the mean scores with their standard errors.
@@ -115,3 +109,14 @@ class RankSelection:
         if not self.complete:
             ax.set_title(f"interrupted after {self.n_fits} fits")
         return ax
+
+
+def frame_of_records(records: list[dict[str, Any]]) -> Any:
+    """Return the records of a selection as a pandas DataFrame, or raise if pandas is missing."""
+    try:
+        pandas = import_module("pandas")  # optional, and slow to import
+    except ImportError as error:
+        raise ImportError(
+            "to_frame needs pandas: pip install pandas. The method records returns the same data."
+        ) from error
+    return pandas.DataFrame(records)
