@@ -481,6 +481,18 @@ def test_the_order_of_items_does_not_matter(method):
     assert adjusted_rand_score(labels[order], permuted) > 0.9
 
 
+@pytest.mark.parametrize("kind", [list, np.array, "frame"])
+def test_edges_are_not_taken_for_samples_silently(kind):
+    edges = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)]
+    if kind == "frame":
+        edges = pytest.importorskip("pandas").DataFrame(edges, columns=["u", "v"])
+    else:
+        edges = kind(edges)
+    with pytest.warns(UserWarning, match=r"2 columns of integers and is taken as 7 samples.*from_edges\(X\)"):
+        SymReLUClustering(2, random_state=0).fit(edges)
+    SymReLUClustering(2, affinity="self_tuning", random_state=0).fit(edges)  # a warning would be an error here
+
+
 def test_alpha_is_deprecated(M):
     with pytest.warns(FutureWarning, match="alpha"):
         old = SymReLUClustering(3, method="linkage", alpha=0.3, random_state=0).fit(M)

@@ -791,3 +791,10 @@ def test_evaluation_does_not_depend_on_the_units_or_on_names():
 def test_bad_evaluations(graph, settings, error, message):
     with pytest.raises(error, match=message):
         LinkPredictor(2, random_state=0).evaluate(graph, **settings)
+
+
+def test_evaluation_with_a_random_state():
+    B = sparse.random_array((400, 400), density=0.02, rng=np.random.default_rng(0))
+    model = LinkPredictor(2, n_init=1, max_iter=2, random_state=0)
+    results = [model.evaluate(B + B.T, n_splits=1, random_state=np.random.RandomState(1)) for _ in range(2)]
+    assert results[0].records() == results[1].records()

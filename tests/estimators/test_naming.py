@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from symrelu import LinkPredictor, NeighborEmbedding, SymReLU, SymReLUClustering
 from symrelu.estimators.naming import NameIndex
 from symrelu.graphs import Labelled, as_similarity
+from symrelu.kernels import one_time_warnings
 
 ESTIMATORS = {
     "SymReLU": lambda: SymReLU(3, max_iter=30, random_state=0),
@@ -348,3 +349,21 @@ def test_the_order_of_the_nodes_does_not_matter_for_exact_neighbours(order):
     graph = networkx_graph()
     for name in NAMES:
         assert sorted(model.neighbors(name)) == sorted(set(graph[name]) - {name})
+
+
+def test_integer_names_that_are_not_indices(monkeypatch):
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
+    graph = networkx.relabel_nodes(networkx.path_graph(6), {k: 5 - k for k in range(6)})
+    model = LinkPredictor(2, random_state=0).fit(graph)
+    with pytest.warns(UserWarning, match="names of the nodes are integers, but not 0, 1, 2"):
+        model.top_k([0], 1)
+    model.top_k([0], 1)  # once
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
+    LinkPredictor(2, random_state=0).fit(networkx.path_graph(6)).top_k([0], 1)
+
+
+def test_a_tuple_of_numbers_that_is_a_name():
+    model = LinkPredictor(2, random_state=0).fit(networkx.grid_2d_graph(3, 3))
+    with pytest.raises(ValueError, match=r"nodes=\(0, 0\) is a name made of numbers.*index_of"):
+        model.top_k((0, 0), 1)
+    assert model.top_k([0, 0], 1).items.shape == (2, 1)

@@ -13,7 +13,12 @@ from symrelu.estimators.base import STOPPED_BY_USER, DecompositionEstimator, who
 from symrelu.estimators.callbacks import StepTasks, with_callbacks
 from symrelu.estimators.cluster_queries import ClusterQueriesMixin
 from symrelu.estimators.cluster_settings import ClusterSettingsMixin
-from symrelu.estimators.searches import warn_of_alpha, warn_of_clusters, warn_of_selection
+from symrelu.estimators.searches import (
+    warn_if_edges,
+    warn_of_alpha,
+    warn_of_clusters,
+    warn_of_selection,
+)
 from symrelu.fit.cluster_methods import ClusterMethod, without_diagonal
 from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
@@ -289,9 +294,13 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         if is_edge_table(X):
             return self._read_similarities(X)
         if hasattr(X, "columns"):  # reading a table that is not square would raise: it holds samples
-            return self._read_similarities(X) if _is_square(X) else None
-        labelled = self._read_similarities(X)
-        return labelled if _is_square(labelled.matrix) else None
+            labelled = self._read_similarities(X) if _is_square(X) else None
+        else:
+            read = self._read_similarities(X)
+            labelled = read if _is_square(read.matrix) else None
+        if labelled is None:
+            warn_if_edges(self, X, stacklevel=6)
+        return labelled
 
     def _check_n_items(self, n: int) -> None:
         if n == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -281,6 +282,8 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         predictor = clone(self)
         links = predictor._links(X, mask)
         rng = random_generator(random_state, _STREAM)
+        if isinstance(rng, np.random.RandomState):  # it would list all pairs to draw some of them
+            rng = np.random.default_rng(int(rng.random() * 2**53))
         splits = []
         for split in link_splits(links, fraction, n_splits, rng):
             predictor.fit(split.train, mask=links.mask)

@@ -15,12 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.rankings import Ranking
 from symrelu.fitted.queries import ModelQueriesMixin
+from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.validation import check_items
 
 # difflib takes up to a second for these, and time in proportion: too long to wait for an error with more.
 _COMPARED_NAMES = 20_000
 _NUMBERS_ARE_INDICES = (
     "Numbers always mean indices: for names that are numbers or tuples of numbers, pass index_of(names)."
+)
+_INTEGER_NAMES = (
+    "The names of the nodes are integers, but not 0, 1, 2, ... in this order, and numbers in queries mean "
+    "indices. Pass index_of(names) to ask by name; node_names_ holds the names of the indices."
 )
 _NAMED = (
     "Pass indices, or fit a graph with names: a networkx graph, a labelled DataFrame, or "
@@ -63,6 +68,16 @@ class NameIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NameIndex, (self.names,)  # without the dict, which is built again from the names
+
+    def __contains__(self, name: Hashable) -> bool:
+        return name in self._positions
+
+    @cached_property
+    def are_other_integers(self) -> bool:
+        """Whether the names are integers, but not the indices."""
+        return all(isinstance(name, numbers.Integral) for name in self.names) and any(
+            name != place for place, name in enumerate(self.names)
+        )
 
     @cached_property
     def has_numbers(self) -> bool:
@@ -154,7 +169,11 @@ class NodeNamesMixin:
         index = self._name_index
         if _are_numbers(nodes):
             if index is not None and index.has_numbers:
+                if isinstance(nodes, tuple) and nodes in index:
+                    raise ValueError(f"{argument}={nodes!r} is a name made of numbers. {_NUMBERS_ARE_INDICES}")
                 _check_indices(argument, nodes, len(index.names), ndim)
+                if index.are_other_integers:
+                    warn_once("integer names", _INTEGER_NAMES, UserWarning, stacklevel=5)
             return Nodes(nodes, False)
         if index is None:
             raise TypeError(

@@ -244,3 +244,25 @@ def warn_of_selection(estimator: Any, *, stacklevel: int) -> None:
             "as in graphs of nearest neighbours. Pass the number of clusters."
         )
         warn_once_in_a_search(estimator, text, UserWarning, cause="selection", stacklevel=stacklevel + 1)
+
+
+def warn_if_edges(estimator: Any, X: Any, *, stacklevel: int) -> None:
+    """Warn if what is taken for samples looks like a list of edges between numbered nodes.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like
+        Not square.
+    stacklevel : int
+        As for ``warnings.warn``, counted from the caller.
+    """
+    if not (isinstance(X, (list, tuple, np.ndarray)) or hasattr(X, "iloc")):
+        return
+    first = np.asarray(X.iloc[:, :2] if hasattr(X, "iloc") else X)
+    if first.ndim == 2 and first.dtype.kind in "iu" and np.shape(X)[1] in (2, 3) and first.min(initial=0) >= 0:
+        text = (
+            f"X has {np.shape(X)[1]} columns of integers and is taken as {len(first)} samples. If it is a list "
+            "of edges, pass symrelu.graphs.from_edges(X); if it holds samples, set affinity='self_tuning'."
+        )
+        warn_once_in_a_search(estimator, text, UserWarning, cause="edges", stacklevel=stacklevel + 1)

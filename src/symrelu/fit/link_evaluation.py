@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import sparse
 
 from symrelu.fit.holdout import ObservedPairs, kth_missing, observed_pairs, pair_indices, pair_numbers
 from symrelu.fit.link_metrics import auc, average_precision, hits_at, mean_reciprocal_rank
+from symrelu.fit.rank_selection import frame_of_records
 from symrelu.problem import Problem
 
 # Pairs without a link are listed if there are at most this many per link, and drawn by rejection otherwise.
@@ -96,13 +96,7 @@ class LinkEvaluation:
         -------
         frame : pandas.DataFrame
         """
-        try:
-            pandas = import_module("pandas")  # optional, and slow to import
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas: pip install pandas. The method records returns the same data."
-            ) from error
-        return pandas.DataFrame(self.records())
+        return frame_of_records(self.records())
 
     def __repr__(self) -> str:
         mean = self.mean
