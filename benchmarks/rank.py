@@ -20,12 +20,13 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
+from tasks.links import split
 from threadpoolctl import threadpool_limits
-from usefulness import normalised, split
 
-from symrelu import LinkPredictor, Problem, decompose, select_rank
+from symrelu import LinkPredictor, decompose, select_rank
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.fit.normalised_graph import NormalisedGraph
+from symrelu.problem import Problem
 
 PLANTED, SYNTHETIC_RANKS = 10, range(6, 15)
 LINK_RANKS = (2, 4, 8, 16, 32, 64)
@@ -62,10 +63,10 @@ def digits(seed: int) -> dict[str, Any]:
 def links(name: str, seed: int) -> dict[str, Any]:
     """Return the choice for one training graph, and the AUC on held-out links that it loses."""
     train, i, j, truth = split(name, seed)
-    N, roots = normalised(train)
-    graph = NormalisedGraph.of(Problem.of(train, diagonal="ignore"), LinkPredictor().degree_regularization)
     # The settings are read from the estimator, so that the comparison follows its defaults.
     default = LinkPredictor()
+    graph = NormalisedGraph.of(Problem.of(train, diagonal="ignore"), default.degree_regularization)
+    N, roots = graph.problem.M, graph.root_degrees
     fit = {
         "n_negative": default.n_negative,
         "alpha": graph.problem.alpha_of(graph.suggested_shrinkage),

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
 PROCESSES = {
     "memory.py --n 300 --rank 3 --steps 1": "MB",
     (
-        "usefulness.py --tasks clustering --images digits --seeds 1 --jobs 2 --output out "
-        "--store scores.csv --methods 'control: linkage on M' 'control: linkage on the eigendecomposition'"
+        "usefulness.py --tasks images communities --data digits karate --seeds 1 --jobs 2 --output out "
+        "--store values.csv --methods 'control: linkage on M' Louvain"
     ): "| control: linkage on M | 0.887",
 }
 CALLS = {
@@ -34,6 +34,10 @@ CALLS = {
         "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
         "--store records.jsonl --output out"
     ): "| eigsh, r = 8 | 0.10",
+    (
+        "usefulness.py --tasks links --data hubs --methods 'resource allocation' 'preferential attachment' "
+        "--seeds 1 --store values.csv --output out"
+    ): "| resource allocation | 0.6",
     "solvers.py --problems tiny --seeds 1 --iterations 30 --output out": "geometric mean",
 }
 
@@ -125,6 +129,63 @@ def test_rows_of_lpca_share_fits(neighbors):
     rows = [key for key in neighbors.METHODS if key.startswith("LPCA")]
     jobs = list(neighbors.jobs(["digits"], rows, [8, 16], 1, ["recall"]))
     assert [job.columns for job in jobs] == [4, 8, 16]
+
+
+@pytest.fixture
+def tasks(monkeypatch):
+    """A function that imports a module of the benchmark of usefulness."""
+    monkeypatch.syspath_prepend(FOLDER)
+    return lambda name: importlib.import_module(f"tasks.{name}")
+
+
+@pytest.fixture
+def graph():
+    rng = np.random.default_rng(0)
+    half = np.triu(rng.random((30, 30)) < 0.2, 1).astype(float)
+    half[0] = half[:, 0] = 0  # a node without a link
+    return half + half.T
+
+
+def test_netmf_is_its_formula(tasks, graph):
+    degree = graph.sum(axis=1)
+    inverse = np.diag(np.divide(1, degree, where=degree > 0, out=np.zeros(30)))
+    powers = [np.linalg.matrix_power(inverse @ graph, t) for t in (1, 2, 3)]
+    expected = np.log(np.maximum(degree.sum() / 3 * sum(powers) @ inverse, 1))
+    assert_allclose(tasks("netmf").netmf_matrix(sparse.csr_array(graph), 3), expected, atol=1e-12)
+
+
+def test_katz_counts_all_paths(tasks, graph):
+    links = tasks("links")
+    i, j = np.triu_indices(30, 1)
+    beta = 0.5 / np.linalg.eigvalsh(graph)[-1]
+    expected = np.linalg.inv(np.eye(30) - beta * graph)[i, j]
+    found = links.katz(sparse.csr_array(graph), i, j, seed=0)["beta 0.5 / λ"]
+    assert_allclose(found, expected, atol=1e-7)
+
+
+def test_the_linear_control_has_no_relu(tasks, graph):
+    """Its loss is a weighted sum of squares of M - X over all pairs of different items."""
+    rng = np.random.default_rng(1)
+    U, signature = rng.standard_normal((30, 3)), np.array([1.0, 1.0, -1.0])
+    op = tasks("controls").WithoutReLU(sparse.csr_array(graph), signature=signature, alpha=0.0, zero_weight=0.1)
+    residual = graph - (U * signature) @ U.T
+    weights = np.where(graph > 0, 1.0, 0.1) * (1 - np.eye(30))
+    found = op._evaluate(U, U)
+    assert_allclose(found.loss, np.sum(weights * residual**2) / 2)
+    assert_allclose(found.product, (weights * residual) @ U)
+
+
+def test_the_best_setting_is_that_of_the_mean(tasks):
+    report, base = tasks("report"), tasks("base")
+    task = base.Task("t", ("d",), ("m",), None, None, (), hindsight="a")
+    values = {("x", "a"): (0.9, 0.1), ("y", "a"): (0.6, 0.6), ("x", "b"): (1, 1), ("y", "b"): (0, 0.5)}
+    records = [
+        {"task": "t", "data": "d", "method": "m", "seed": seed, "setting": s, "measure": measure} | rest
+        for (s, measure), found in values.items()
+        for seed, rest in enumerate({"value": value, "seconds": 1} for value in found)
+    ]
+    lines = report.summarise(task, records)
+    assert {(line.setting, line.measure, line.mean) for line in lines} == {("y", "a", 0.6), ("y", "b", 0.25)}
 
 
 @pytest.mark.filterwarnings("ignore")
