@@ -161,7 +161,7 @@ def test_settings_that_the_method_decides(monkeypatch, M, method):
     for settings in received:
         for name in ("zero_weight", "init", "max_iter"):
             assert settings[name] == getattr(method, name)
-        assert_allclose(settings["shrinkage"], method.shrinkage)
+        assert_allclose(settings["shrinkage"], method.prepare(Problem.of(M, None, "ignore")).shrinkage)
 
 
 def test_defaults_that_are_not_its_own_are_those_of_decompose():

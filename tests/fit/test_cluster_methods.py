@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu.fit.cluster_methods import METHODS
+from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.problem import Problem
 
@@ -26,7 +27,9 @@ def test_columns(method, clusters, n, columns):
 def test_directions_divide_by_degrees_without_the_diagonal(kind, diagonal):
     mask = np.zeros(M.shape, bool)
     mask[0, 1] = mask[1, 0] = True
-    problem, roots = METHODS["directions"].prepare(Problem.of(kind(M), mask, diagonal))
+    problem, roots, shrinkage = METHODS["directions"].prepare(Problem.of(kind(M), mask, diagonal))
+    graph = NormalisedGraph.of(Problem.of(kind(M), mask, diagonal="ignore"), 1.0)
+    assert shrinkage == graph.suggested_shrinkage
     B = np.where(mask, 0, M)
     np.fill_diagonal(B, 0)
     degrees = B.sum(axis=1)
@@ -39,12 +42,14 @@ def test_directions_divide_by_degrees_without_the_diagonal(kind, diagonal):
 
 def test_linkage_takes_the_problem_as_it_is():
     problem = Problem.of(M)
-    assert METHODS["linkage"].prepare(problem) == (problem, None)
+    assert METHODS["linkage"].prepare(problem) == (problem, None, METHODS["linkage"].shrinkage)
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_clusters_of_a_factor(method):
-    U = np.array([[2.0, 0.1, 0.3], [3.0, 0.0, 0.2], [0.1, 1.0, 0.2], [0.0, 2.0, 0.1], [0.1, 1.5, 0.1]])
-    form = method.cluster(SymmetricReLU(U, np.array([1.0, 1.0, -1.0])), seed=0)
-    assert_array_equal(form(2).labels, [0, 0, 1, 1, 1])
+    U = np.array([[2.0, 0.1, 0.3], [0.1, 1.0, 0.2], [0.0, 2.0, 0.1], [0.1, 1.5, 0.1], [9.0, 0.0, 0.0]])
+    form = method.cluster(SymmetricReLU(U, np.array([1.0, 1.0, -1.0])), np.arange(5) < 4, seed=0)
+    assert_array_equal(form(2).labels[:4], [0, 1, 1, 1])
+    # Items without similarities are in the largest cluster, unless their row has come from a full fit.
+    assert form(2).labels[4] == (1 if method.normalised else 0)
     assert_array_equal(form(1).labels, np.zeros(5))

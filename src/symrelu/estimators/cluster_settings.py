@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from symrelu.estimators.base import DecompositionEstimator
-from symrelu.fit.cluster_methods import METHODS, ClusterMethod
-from symrelu.problem import Problem
+from symrelu.fit.cluster_methods import METHODS, ClusterMethod, Prepared
 from symrelu.validation import check_choice, check_integer, check_number
 
-_OF_METHOD = ("shrinkage", "zero_weight", "init", "max_iter", "n_init")
+_OF_METHOD = ("zero_weight", "init", "max_iter", "n_init")
 
 
 class ClusterSettingsMixin(DecompositionEstimator):
@@ -29,9 +28,7 @@ class ClusterSettingsMixin(DecompositionEstimator):
                 "checkpoint requires method='linkage' or 'auto': directions are the mean of short fits."
             )
         for method in methods:
-            own = self._of(method)
-            own.pop("shrinkage")
-            super()._check_settings(settings | own)
+            super()._check_settings(settings | self._of(method))
 
     def _passed_shrinkage(self) -> float | None:
         return None if self.shrinkage is None else check_number("shrinkage", self.shrinkage)
@@ -54,11 +51,11 @@ class ClusterSettingsMixin(DecompositionEstimator):
             return check_integer("n_components", self.n_components, 1, n, note=" (the number of items) or None")
         return method.columns(n_clusters, n)
 
-    def _fit_settings(self, method: ClusterMethod, problem: Problem, rank: int) -> tuple[int, dict[str, Any]]:
-        """Return the number of fits and the settings of each for the problem of a method."""
+    def _fit_settings(self, method: ClusterMethod, data: Prepared, rank: int) -> tuple[int, dict[str, Any]]:
+        """Return the number of fits and the settings of each for what a method fits."""
         own = self._of(method)
-        n_init, shrinkage = own.pop("n_init"), own.pop("shrinkage")
+        n_init, problem = own.pop("n_init"), data.problem
         settings = self._settings() | own
         if self.alpha is None:
-            settings["alpha"] = problem.alpha_of(shrinkage)
+            settings["alpha"] = problem.alpha_of(data.shrinkage if self.shrinkage is None else self.shrinkage)
         return n_init, settings | {"n_negative": self._n_negative_below(rank), "diagonal": problem.diagonal}

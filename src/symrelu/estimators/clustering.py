@@ -19,7 +19,7 @@ from symrelu.estimators.searches import (
     warn_of_clusters,
     warn_of_selection,
 )
-from symrelu.fit.cluster_methods import ClusterMethod, without_diagonal
+from symrelu.fit.cluster_methods import ClusterMethod, Prepared, without_diagonal
 from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.clusters import Clusters, modularity_of
@@ -82,8 +82,8 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         Deprecated: use ``shrinkage``. It is relative to M, or to M divided by the roots of the degrees.
     shrinkage : float, optional
         Penalty on the factor as a share of the largest eigenvalue: it lowers the eigenvalues of X by this share
-        of the largest one of M, in any units. Defaults to 0.01 ("linkage") or 0.2
-        ("directions").
+        of the largest one of M, in any units. Defaults to 0.01 ("linkage") or to that of
+        :class:`LinkPredictor` ("directions"), which is lower for denser graphs.
     zero_weight : float, optional
         Weight in (0, 1] of the zeros of M. Defaults to 1 ("linkage") or 0.1 ("directions").
     init : str or array, optional
@@ -314,31 +314,31 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         self, method: ClusterMethod, problem: Problem, n_clusters: int, seed: int, tasks: StepTasks
     ) -> _Candidate:
         """Fit the factor of a method and cluster the items."""
-        to_fit, roots = method.prepare(problem)
+        data = method.prepare(problem)
         rank = self._columns(method, n_clusters, problem.n)
-        n_init, settings = self._fit_settings(method, to_fit, rank)
-        solution = self._solve(to_fit, rank, n_init, settings, tasks)
+        n_init, settings = self._fit_settings(method, data, rank)
+        solution = self._solve(data.problem, rank, n_init, settings, tasks)
         assert isinstance(solution.model, SymmetricReLU)
-        clusters = method.cluster(solution.model, seed=seed)(n_clusters)
+        clusters = method.cluster(solution.model, data.linked, seed=seed)(n_clusters)
         score = modularity_of(problem.scaled, clusters.labels)
-        return _Candidate(method.name, to_fit, roots, solution, clusters, score)
+        return _Candidate(method.name, data, solution, clusters, score)
 
     def _take(self, candidates: list[_Candidate], n_clusters: int, tasks: StepTasks) -> None:
         """Set the attributes of the best candidate, and warn if its clusters are not what was asked for."""
         best = max(candidates, key=lambda one: (one.clusters.labels.max() + 1 == n_clusters, one.score))
-        if best.roots is not None:
-            self.root_degrees_ = best.roots
+        if best.data.roots is not None:
+            self.root_degrees_ = best.data.roots
         self.method_, self.clusters_, self.labels_ = best.method, best.clusters, best.clusters.labels
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.modularity_ = {one.method: one.modularity for one in candidates}
-        self.memberships_ = best.clusters.memberships(best.solution.U, np.arange(len(self.labels_)))
+        self.memberships_ = best.clusters.memberships(best.clusters.U, np.arange(len(self.labels_)))
         solution, last = best.solution, candidates[-1].solution.status
         if last in STOPPED_BY_USER:  # reported, even if the other method is taken
             solution = replace(solution, status=last)
         self._finish(solution, tasks, stacklevel=6)
         if self.alpha is not None:
-            name = "X" if best.roots is None else "the normalised X"
-            warn_of_alpha(self, best.problem, matrix=name, stacklevel=5)
+            name = "X" if best.data.roots is None else "the normalised X"
+            warn_of_alpha(self, best.data.problem, matrix=name, stacklevel=5)
         warn_of_clusters(self, n_clusters, stacklevel=5)
 
     def _select(self, problem: Problem, method: ClusterMethod, seed: int) -> ClusterSelection:
@@ -347,7 +347,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         def fits(left: Problem, repeat: int) -> SharedFits:
             return SharedFits(
                 method,
-                method.prepare(left)[0],
+                method.prepare(left),
                 partial(self._columns, method, n=left.n),
                 partial(self._fit_settings, method),
                 seed + repeat,
@@ -362,8 +362,7 @@ class _Candidate(NamedTuple):
     """The clusters of one method."""
 
     method: str
-    problem: Problem  # what was fitted
-    roots: np.ndarray | None  # of the degrees by which it is divided
+    data: Prepared
     solution: Solution
     clusters: Clusters
     modularity: float

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.fit.averaging import mean_solution
-from symrelu.fit.cluster_methods import ClusterMethod
+from symrelu.fit.cluster_methods import ClusterMethod, Prepared
 from symrelu.fit.decompose import decompose
 from symrelu.fit.holdout import Split, observed_pairs, random_split
 from symrelu.fit.narration import LineTimer, logger, narrated
@@ -113,20 +113,20 @@ class SharedFits:
     Attributes
     ----------
     method : ClusterMethod
-    problem : Problem
-        As ``method.prepare`` returns it.
+    data : Prepared
+        From ``method.prepare``.
     columns : callable
         Number of columns of a factor, from the number of clusters.
     settings : callable
-        Number of fits to average, and their settings, from the problem and the number of columns.
+        Number of fits to average, and their settings, from the data and the number of columns.
     seed : int
         Of the fits and of k-means.
     """
 
     method: ClusterMethod
-    problem: Problem
+    data: Prepared
     columns: Callable[[int], int]
-    settings: Callable[[Problem, int], tuple[int, dict[str, Any]]]
+    settings: Callable[[Prepared, int], tuple[int, dict[str, Any]]]
     seed: int
     _formed: dict[int, Callable[[int], Clusters]] = field(default_factory=dict, init=False, repr=False)
 
@@ -139,15 +139,16 @@ class SharedFits:
         return self._formed[rank](n_clusters).labels
 
     def _form(self, rank: int) -> Callable[[int], Clusters]:
-        n_init, settings = self.settings(self.problem, rank)
+        n_init, settings = self.settings(self.data, rank)
+        problem = self.data.problem
         settings = settings | {"checkpoint": None, "verbose": 0}
         seeds = np.random.SeedSequence(self.seed).generate_state(min(n_init, _MOST_FITS))
-        fits = [decompose(self.problem, rank, **settings | {"random_state": int(seed)}) for seed in seeds]
+        fits = [decompose(problem, rank, **settings | {"random_state": int(seed)}) for seed in seeds]
         if any(fit.status is Status.INTERRUPTED for fit in fits):
             raise KeyboardInterrupt  # no number can be chosen from fits that were cut short
-        fit = fits[0] if len(fits) == 1 else mean_solution(fits, self.problem, settings["backend"])
+        fit = fits[0] if len(fits) == 1 else mean_solution(fits, problem, settings["backend"])
         assert isinstance(fit.model, SymmetricReLU)
-        return self.method.cluster(fit.model, seed=self.seed, n_starts=_STARTS)
+        return self.method.cluster(fit.model, self.data.linked, seed=self.seed, n_starts=_STARTS)
 
 
 def select_n_clusters(

@@ -23,7 +23,6 @@ from symrelu.fitted.linkage_tree import Tree
 from symrelu.kernels.memory import batches
 
 STARTS = 10  # of k-means, of which the best is kept
-_TINY = 1e-3  # length of a row without information, relative to the longest
 
 
 def by_first_appearance(labels: np.ndarray) -> np.ndarray:
@@ -33,19 +32,10 @@ def by_first_appearance(labels: np.ndarray) -> np.ndarray:
 
 
 def unit_rows(U: np.ndarray, signature: np.ndarray) -> np.ndarray:
-    """Return the directions of the rows in the positive columns; zero for rows that say nothing."""
-    rows = np.where(_is_informative(U, U), U, 0)[:, signature > 0].astype(np.float64)
+    """Return the directions of the rows in the positive columns; zero if a row is zero there."""
+    rows = np.asarray(U[:, signature > 0], np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
-
-
-def _is_informative(U: np.ndarray, fitted: np.ndarray) -> np.ndarray:
-    """Return for each row of U whether it is not tiny compared with fitted rows, as a column.
-
-    A node without links keeps a remainder of its random start, since fits have few steps.
-    """
-    squares = np.sum(np.asarray(U, np.float64) ** 2, axis=1, keepdims=True)
-    return squares > _TINY**2 * np.max(np.sum(np.asarray(fitted, np.float64) ** 2, axis=1), initial=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +47,7 @@ class Clusters(ABC):
     labels : ndarray of int of shape (n,)
         Cluster of each item, numbered by first appearance.
     U : ndarray of shape (n, rank)
-        The factor.
+        The factor, with zeros for items without similarities.
     signature : ndarray of shape (rank,)
         Signs of its columns.
     """
@@ -88,8 +78,8 @@ class Clusters(ABC):
     def memberships(self, U: np.ndarray, items: np.ndarray | None = None) -> np.ndarray:
         """Return the share of each cluster in rows of a factor.
 
-        It is proportional to the mean of max(0, X) over the items of the cluster. If X is positive nowhere, or
-        the row is tiny because the item has no similarities, all clusters have the same share.
+        It is proportional to the mean of max(0, X) over the items of the cluster. If X is positive nowhere, all
+        clusters have the same share.
 
         Parameters
         ----------
@@ -104,7 +94,7 @@ class Clusters(ABC):
             Nonnegative, with sum 1 in each row.
         """
         means = self._means(U, items, lambda X: np.maximum(X, 0))
-        means[~(means.any(axis=1) & _is_informative(U, self.U)[:, 0])] = 1
+        means[~means.any(axis=1)] = 1
         return means / means.sum(axis=1, keepdims=True)
 
     def _means(
@@ -175,7 +165,7 @@ class DirectionClusters(Clusters):
 
     def nearest(self, U: np.ndarray) -> np.ndarray:
         """Return the cluster with the nearest centre: see :meth:`Clusters.nearest`."""
-        rows = unit_rows(np.where(_is_informative(U, self.U), U, 0), self.signature)
+        rows = unit_rows(U, self.signature)
         # The squared distance without |row|^2, which is the same for all centres.
         labels = np.argmin(np.sum(self.centers**2, axis=1) / 2 - rows @ self.centers.T, axis=1)
         return np.where(rows.any(axis=1), labels, np.argmax(self.sizes))
