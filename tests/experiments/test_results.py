@@ -204,7 +204,7 @@ def test_usefulness_was_measured_completely():
         ("blocks 200/100/50/50, weighted", 0.93),
         ("ten blocks of 100, weighted", 0.93),
         ("polblogs", 0.70),
-        pytest.param("email-Eu-core", 0.71, marks=pytest.mark.xfail(reason="0.685 with a shrinkage of 0.2")),
+        ("email-Eu-core", 0.71),
     ],
 )
 def test_communities_are_found_with_default_settings(data, least):
