@@ -182,7 +182,7 @@ def draw(tasks: list[Task], lines: list[Line], path: Path) -> None:
                 markerfacecolor="white" if control else None,
                 label=method,
             )
-        ax.set_xticks(range(len(data)), [fill(name, 14) for name in data], fontsize=8)
+        ax.set_xticks(range(len(data)), [fill(name, 11) for name in data], fontsize=8)
         ax.set_title(table.title, fontsize=10)
         ax.grid(axis="y", alpha=0.3)
         ax.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
