@@ -7,11 +7,8 @@ import json
 import math
 import os
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +25,7 @@ from symrelu.fit.loop import Callback, FitProgress
 from symrelu.fit.settings import Limits
 from symrelu.fitted.history import Status
 from symrelu.fitted.solution import Solution
+from symrelu.kernels.interrupts import ctrl_c_ignored
 from symrelu.kernels.threads import allowed_threads
 from symrelu.validation import check_integer
 
@@ -339,7 +337,7 @@ def _run_in_processes(
     with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=threads):
         # Dispatch cells one by one, because their run times differ by factors of a hundred.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-        with _ctrl_c_ignored():
+        with ctrl_c_ignored():
             outcomes = parallel(joblib.delayed(_run_one)(cell, store) for cell in cells)  # starts the processes
         try:
             for cell, outcome in outcomes:
@@ -350,24 +348,6 @@ def _run_in_processes(
                 "A worker process was killed, most likely because memory ran out. Finished fits are stored: "
                 "run the command again with fewer jobs."
             ) from error
-
-
-@contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, as they inherit it: this process alone answers, and ends them.
-
-    A process that is interrupted between two tasks prints a traceback.
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    # Only the main thread may change handlers, and only those that Python knows can be put back.
-    if threading.current_thread() is not threading.main_thread() or handler is None:
-        yield
-        return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
 
 
 def _run_one(cell: Cell, store: CellStore, callback: Callable[[FitProgress], None] | None = None) -> Outcome:

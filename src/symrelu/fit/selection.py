@@ -33,6 +33,7 @@ from symrelu.fit.rank_selection import RankSelection
 from symrelu.fit.search_narration import SearchNarrator
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, documented, pick
 from symrelu.fitted.history import Status
+from symrelu.kernels.interrupts import ctrl_c_ignored
 from symrelu.kernels.one_time_warnings import warn_or_log
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.problem import Problem
@@ -304,7 +305,9 @@ class _Comparison:
 
     def run(self, grid: list[dict[str, Any]], scores: Scores, narrator: SearchNarrator) -> None:
         """Fit all settings of a grid on all splits; add each score as soon as it is known."""
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")(self._tasks(grid, narrator))
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator_unordered")
+        with ctrl_c_ignored():
+            results = parallel(self._tasks(grid, narrator))  # starts the processes
         try:
             for setting, repeat, score, converged in results:
                 scores.add(setting, repeat, score, converged)
