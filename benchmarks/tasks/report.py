@@ -95,7 +95,7 @@ def markdown(task: Task, table: Table, lines: list[Line]) -> str:
 
 def _cell(line: Line | None) -> str:
     if line is None:
-        return "-"
+        return "n/a"
     if line.measure == "clusters":
         return ", ".join(f"{float(value):.0f}" for value in line.values.split())
     setting = f" ({line.setting})" if line.setting else ""

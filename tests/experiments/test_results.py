@@ -1,7 +1,9 @@
 """The committed results say what the documentation says of them, and can be had again."""
 
 import csv
+import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -312,7 +314,46 @@ def test_tables_of_the_documentation_agree_with_all_results(path):
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         method = row.pop("")
         for data, shown in row.items():
-            assert shown == "-" or ", " in shown or shown in means[method, data]
+            assert shown == "n/a" or ", " in shown or shown in means[method, data]
+
+
+def neighbor_records():
+    """Return (graph, fit, columns) -> record of seed 0; the search for exact vectors has 0 columns."""
+    content = json.loads((RESULTS / "neighbors" / "neighbors.json").read_text(encoding="utf-8"))
+    return {(record["data"].lower(), record["fit"], record["columns"]): record for record in content["records"]}
+
+
+def test_the_page_on_neighbours_has_the_numbers_of_all_graphs():
+    records = neighbor_records()
+    page = (RESULTS.parent / "docs" / "neighbors.rst").read_text(encoding="utf-8")
+    _, *rows = page[page.index(".. list-table::") : page.index("A star marks")].split("   * - ")[1:]
+    table = [[cell.strip() for cell in re.split(r"\n     - ", row)] for row in rows]
+    assert {row[0].lower() for row in table} == {graph for graph, _, _ in records}
+    for name, nodes, links, columns, *recalls in table:
+        exact = records[name.lower(), "smallest_exact", 0]
+        assert exact["found"]["wrong_pairs"] == 0
+        assert [exact["n"], exact["links"]] == [int(nodes), int(links)]
+        assert exact["found"]["columns"] == int(columns.removesuffix(" columns"))
+        fits = (("defaults", 16), ("eigen", 16), ("umap_layout", 16), ("lpca", 8))
+        for shown, fit in zip(recalls, fits, strict=True):
+            record = records[name.lower(), *fit]
+            star = "*" if record.get("stopped_by_time") else ""
+            assert shown == f"{record['of_nodes']:.3f}".removeprefix("0") + star
+
+
+def test_sixteen_numbers_give_back_the_neighbours_of_three_graphs():
+    records = neighbor_records()
+    for graph in ("cora", "digits", "coil20"):
+        assert records[graph, "defaults", 16]["of_nodes"] >= 0.999
+
+
+@pytest.mark.parametrize(("graph", "most"), [("cora", 9), ("pubmed", 19)])
+def test_exact_vectors_for_three_seeds(graph, most):
+    content = json.loads((RESULTS / "neighbors" / "seeds" / "neighbors.json").read_text(encoding="utf-8"))
+    found = {record["seed"]: record["found"] for record in content["records"] if record["data"] == graph}
+    assert set(found) == {0, 1, 2}
+    for result in found.values():
+        assert (result["wrong_pairs"], result["columns"] <= most) == (0, True)
 
 
 def test_ranks_that_were_chosen():
