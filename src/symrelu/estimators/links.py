@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -13,6 +13,7 @@ from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.naming import NamedQueriesMixin
 from symrelu.estimators.rankings import Links, Ranking
+from symrelu.estimators.saving import SavedModelMixin
 from symrelu.estimators.searches import warn_of_alpha
 from symrelu.fit.link_evaluation import LinkEvaluation, evaluate_scores, link_splits
 from symrelu.fit.normalised_graph import NormalisedGraph
@@ -35,7 +36,7 @@ _STREAM = 4  # random stream of hidden pairs: independent of the starts with the
 
 
 @documented
-class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
+class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
     The adjacency matrix B is normalised by regularised degrees,
@@ -159,6 +160,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     True
     """
 
+    _saved_parts: ClassVar = {"links": True}
     _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
