@@ -1,9 +1,7 @@
 """What is shown on the terminal."""
 
-import csv
 import io as streams
 import os
-import re
 import subprocess
 import sys
 
@@ -49,23 +47,10 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
 def test_names_in_the_progress_bar(monkeypatch, name):
     terminal = streams.StringIO()
     console = Console(file=terminal, force_terminal=True, width=200, color_system=None, emoji=False)
-    monkeypatch.setattr(screen, "console", console)
+    monkeypatch.setattr(screen, "errors", console)
     with screen.fit_progress(name, 1):
         pass
     assert NAMES[name] in terminal.getvalue()
-
-
-@pytest.mark.parametrize("width", [40, 80, 300])
-def test_no_terminal_cuts_a_number(tmp_path, monkeypatch, capsys, short_fits, width):
-    monkeypatch.setattr(screen.console, "width", width, raising=False)
-    monkeypatch.setenv("COLUMNS", str(width))
-    code, out, _ = symrelu(monkeypatch, capsys, "reproduce", "synthetic", "--quick", "-o", tmp_path)
-    assert code == 0
-    assert "…" not in out
-    lines = (tmp_path / "synthetic_step10_uniform_error.csv").read_text(encoding="utf-8").splitlines()
-    for line in csv.DictReader(lines):
-        mantissa, exponent = f"{float(line['mean']):.2e}".split("e")
-        assert f"{mantissa}e{int(exponent)}" in out
 
 
 def test_letters_that_the_terminal_does_not_know(tmp_path, no_data):
@@ -81,10 +66,3 @@ cli.main()
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert result.returncode == 0, result.stderr
     assert "10 of 10 fits are stored" in result.stdout
-
-
-def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
-    monkeypatch.setattr(screen.CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
-    code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
-    assert code == 0
-    assert re.search(r"\d/10 fits, \d+% of the work, 0:00:\d\d left", err)
