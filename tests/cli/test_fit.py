@@ -128,10 +128,10 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         ),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1e-9"], "must hide at least one pair"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
-        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "--n-negative must be 'auto' or"),
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
-            "n_negative must be an integer from",
+            "--n-negative must be an integer from",
         ),
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
@@ -257,7 +257,7 @@ def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)
     assert code == 2
-    assert "it was written with alpha=0.0, this fit has alpha=1.0" in " ".join(err.split())
+    assert "it was written with --alpha 0.0, this fit has --alpha 1.0" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 1e200])

@@ -12,6 +12,7 @@ import typer
 from scipy import sparse
 
 from symrelu import Problem, Solution, Status, decompose, metrics
+from symrelu.cli.advice import advice_of
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.outputs import check_files, naming_output
@@ -70,15 +71,19 @@ def fit(
     if hidden is not None and not interrupted:
         with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
             error, interrupted = _measure_held_out(problem, hidden, settings, callback)
-    found = {"held_out_error": error, "parameters_per_pair": problem.parameters_per_pair(solution.rank)}
-    result = {"command": "fit", "file": file, **fit_results(solution), **found, "output": output, "plot": plot}
+    result = {"command": "fit", "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
+    result |= {
+        "parameters_per_pair": problem.parameters_per_pair(solution.rank),
+        "output": output,
+        "plot": plot,
+    }
     report(result, _summary(solution, result, _held_out_text(error, hidden is not None)))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
 
 
-def fit_results(solution: Solution) -> dict[str, Any]:
-    """Return what ``--json`` prints about a fit."""
+def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
+    """Return what ``--json`` prints about a fit, with advice in words of the command."""
     return {
         "nodes": solution.U.shape[0],
         "rank": solution.rank,
@@ -92,7 +97,7 @@ def fit_results(solution: Solution) -> dict[str, Any]:
         "status": solution.status,
         "converged": solution.converged,
         "stopped_because": solution.status.value,
-        "advice": solution.status.advice,
+        "advice": advice_of(solution.status, checkpoint=checkpoint),
     }
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import typer
 
@@ -59,8 +59,8 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def fit_options(values: Iterable[type] = VALUES) -> list[inspect.Parameter]:
-    """Return the options for the fields of these classes; those of all solvers follow ``--solver``."""
+def fit_options(values: Iterable[type] = VALUES, *, solvers: bool = True) -> list[inspect.Parameter]:
+    """Return the options for the fields of these classes; those of all solvers follow ``--solver`` if asked."""
     options = []
     for value in values:
         hints = get_type_hints(value)
@@ -70,9 +70,57 @@ def fit_options(values: Iterable[type] = VALUES) -> list[inspect.Parameter]:
                 default = inspect.Parameter.empty if entry.default is MISSING else entry.default
                 kind = description.typed or hints[entry.name]
                 options.append(option(entry.name, kind, default, description.brief, description.flags))
-            if entry.name == "solver":
+            if entry.name == "solver" and solvers:
                 options.extend(_solver_options())
     return options
+
+
+class Own(NamedTuple):
+    """An option for a parameter of an estimator that is not described as a setting, or differs from it.
+
+    Attributes
+    ----------
+    flag : str
+    kind : type or union of types
+    text : str
+        The help text.
+    default : object
+        The default of the command, if it differs from that of the estimator.
+    """
+
+    flag: str
+    kind: Any
+    text: str
+    default: Any = MISSING
+
+
+def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.Parameter]:
+    """Return the options for parameters of an estimator: settings with a ``brief`` text, and those given."""
+    settings = {setting.name: setting for setting in fit_options(solvers=False)}
+    # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
+    del settings["alpha"], settings["checkpoint"]
+    options = []
+    for name, parameter in inspect.signature(estimator).parameters.items():
+        if name in own:
+            flag, kind, text, default = own[name]
+            default = parameter.default if default is MISSING else default
+            options.append(option(name, kind, default, text, (flag,)))
+        elif name in settings:
+            options.append(_with_default(settings[name], parameter.default))
+    return options
+
+
+def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter:
+    """Return an option with another default, which may be None."""
+    kind, declared = get_args(setting.annotation)
+    return setting.replace(
+        default=default, annotation=Annotated[kind | None if default is None else kind, declared]
+    )
+
+
+def estimator_settings(estimator: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options of a command that are parameters of an estimator."""
+    return {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
 
 
 def chosen_settings(given: Mapping[str, Any]) -> dict[str, Any]:

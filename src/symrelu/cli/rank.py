@@ -15,7 +15,7 @@ from symrelu.cli.fit import as_mask
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, flag_of, with_options
 from symrelu.cli.outputs import check_files, naming_output
-from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, is_quiet, message_text, report
+from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, message_text, report, search_progress
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.files import read_matrix
 from symrelu.fit.rank_grid import GRID
@@ -69,21 +69,19 @@ def rank(
     settings = chosen_settings(given)
     matrix, _ = read_input(file, options)
     unknown = None if mask is None else as_mask(read_matrix(mask))
+    settings |= {
+        "ranks": None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
+        "n_negative": _integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
+        "alpha": _numbers("--alpha", alpha, "0,0.05"),
+        "zero_weight": _numbers("--zero-weight", zero_weight, "0.1,1"),
+        "scoring": scoring,
+        "rule": rule,
+        "n_repeats": repeats,
+        "n_jobs": jobs,
+    }
     try:
-        selection = select_rank(
-            matrix,
-            None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
-            n_negative=_integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
-            alpha=_numbers("--alpha", alpha, "0,0.05"),
-            zero_weight=_numbers("--zero-weight", zero_weight, "0.1,1"),
-            scoring=scoring,
-            rule=rule,
-            n_repeats=repeats,
-            mask=unknown,
-            n_jobs=jobs,
-            verbose=0 if is_quiet() else 1,
-            **settings,
-        )
+        with search_progress() as verbose:
+            selection = select_rank(matrix, mask=unknown, verbose=verbose, **settings)
     except KeyboardInterrupt:
         errors.print("Interrupted before the first score: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
+from functools import partial
 from os import PathLike, fspath
 from typing import Annotated, Any
 
@@ -170,14 +172,21 @@ def _reason(error: BaseException) -> str:
         return f"{error.strerror}. What was being written is incomplete; files that exist are complete."
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory. Use a part of the data, or a machine with more memory."
-    return str(error) or type(error).__name__
+    return _in_words(str(error)) or type(error).__name__
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code it comes from."""
-    output = _current()
-    output.warnings.append(str(message))
-    errors.print(message_text("Warning:", str(message), style="yellow"), soft_wrap=True)
+    text = _in_words(str(message))
+    _current().warnings.append(text)
+    errors.print(message_text("Warning:", text, style="yellow"), soft_wrap=True)
+
+
+def _in_words(text: str) -> str:
+    """Return a message of the library with options in place of the arguments of functions."""
+    from symrelu.cli.advice import for_command_line  # it loads NumPy, which --help does without
+
+    return for_command_line(text)
 
 
 def printable(text: str) -> str:
@@ -210,7 +219,7 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
     description = printable(description)
     if is_quiet():
         yield lambda error: None
-    elif not errors.is_terminal or errors.is_dumb_terminal:
+    elif not _is_interactive():
         yield _Lines(description, total).advance
     else:
         columns = (
@@ -253,12 +262,51 @@ def fit_progress(description: str, total: int) -> Iterator[Callable[[Any], None]
 
 
 @contextmanager
-def estimator_progress(estimator: Any, description: str) -> Iterator[None]:
-    """Show the steps of the fits that an estimator makes meanwhile."""
-    if not hasattr(estimator, "set_callbacks") or (estimator.n_jobs or 1) != 1:
-        # scikit-learn before 1.9 has no callbacks, and with callbacks all fits run in one process.
-        estimator.set_params(verbose=0 if is_quiet() else 1)
-        yield
+def search_progress() -> Iterator[int]:
+    """Show what a search logs meanwhile, and yield its ``verbose``.
+
+    How long a search takes is not known. On a terminal, each message replaces the one before; otherwise one is
+    printed every few seconds.
+    """
+    if is_quiet():
+        yield 0
+        return
+    logger = logging.getLogger("symrelu")
+    with ExitStack() as stack:
+        show: Callable[[Text], object] = partial(errors.print, soft_wrap=True)
+        if _is_interactive():
+            show = stack.enter_context(errors.status("searching")).update
+        handler = _LastMessage(show, 0.0 if _is_interactive() else SECONDS_BETWEEN_LINES)
+        logger.addHandler(handler)
+        stack.callback(logger.removeHandler, handler)
+        yield 1
+
+
+class _LastMessage(logging.Handler):
+    """Show the messages of a logger, but not more often than given."""
+
+    def __init__(self, show: Callable[[Text], object], seconds: float) -> None:
+        super().__init__()
+        self.show, self.seconds, self.shown = show, seconds, time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if time.monotonic() - self.shown >= self.seconds:
+            self.shown = time.monotonic()
+            self.show(Text(printable(record.getMessage())))
+
+
+def _is_interactive() -> bool:
+    return errors.is_terminal and not errors.is_dumb_terminal
+
+
+@contextmanager
+def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
+    """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
+    # scikit-learn before 1.9 has no callbacks, and with callbacks all fits run in one process.
+    if search or not hasattr(estimator, "set_callbacks") or (estimator.n_jobs or 1) != 1:
+        with search_progress() as verbose:
+            estimator.set_params(verbose=verbose)
+            yield
         return
     estimator.set_callbacks(_StepCallback(description))
     try:
