@@ -101,12 +101,13 @@ def _terminate(*_: Any) -> None:
 
 
 def _drop_unwritable_output() -> None:
-    """Discard what cannot be written to stdout, or the interpreter would report it once more when it ends."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError), open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    """Discard what cannot be written, or the interpreter would report it once more when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:

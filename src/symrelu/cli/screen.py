@@ -135,7 +135,7 @@ def _two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
     table.add_column()
     table.add_column(overflow="fold")
     for label, value in rows:
-        table.add_row(label, Text(printable(str(value))))
+        table.add_row(Text(label), Text(printable(str(value))))
     return table
 
 
