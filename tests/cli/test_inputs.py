@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from symrelu.cli import app
 from symrelu.cli.inputs import graph_options, read_input, reading_options
 
 
@@ -41,3 +42,12 @@ def test_words_of_the_command_line(given, keyword):
 def test_other_words_are_refused_before_the_file_is_read(given, message, tmp_path):
     with pytest.raises(ValueError, match=re.escape(message)):
         read_input(tmp_path / "missing.csv", given)
+
+
+def test_words_are_completed(monkeypatch, capsys):
+    words = {"_SYMRELU_COMPLETE": "complete_bash", "COMP_WORDS": "symrelu fit --self-loops ", "COMP_CWORD": "3"}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        app(prog_name="symrelu")
+    assert capsys.readouterr().out.split() == ["keep", "drop", "error"]

@@ -41,6 +41,21 @@ def test_separated_values_are_read_again(tmp_path, name, separator):
     assert [int(cell) for cell in table["cluster"]] == list(range(7))
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.json"])
+def test_long_tables_are_written_in_parts(tmp_path, monkeypatch, name):
+    write_table(tmp_path / name, COLUMNS)
+    whole = (tmp_path / name).read_bytes()
+    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
+    write_table(tmp_path / name, COLUMNS)
+    assert (tmp_path / name).read_bytes() == whole
+
+
+@pytest.mark.parametrize(("name", "content"), [("t.csv", "a\n"), ("t.json", "[]\n")])
+def test_tables_without_rows(tmp_path, name, content):
+    write_table(tmp_path / name, {"a": []})
+    assert (tmp_path / name).read_text() == content
+
+
 def test_json_is_a_list_of_rows(tmp_path):
     write_table(tmp_path / "t.json", COLUMNS)
     rows = json.loads((tmp_path / "t.json").read_text())
@@ -122,7 +137,7 @@ def test_a_full_disk_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_columns_of_different_lengths_leave_no_file(tmp_path):
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match=r"must have the same length, got \{'a': 2, 'b': 1\}"):
         write_table(tmp_path / "t.csv", {"a": [1, 2], "b": [1]})
     assert not list(tmp_path.iterdir())
 

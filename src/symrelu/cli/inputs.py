@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -40,10 +40,17 @@ def _words(*words: str) -> dict[str, Any]:
 
 
 _OPTIONS = {
-    "source": _Reading(str, None, "Column of the first end of each edge. Default: the first column."),
-    "target": _Reading(str, None, "Column of the second end of each edge. Default: the second column."),
+    "source": _Reading(
+        int | str,
+        None,
+        "Column of the first end of each edge, by name or by number from 1. Default: a usual name such as "
+        "'source' or 'from', or the first column.",
+    ),
+    "target": _Reading(
+        int | str, None, "Column of the second end of each edge. Default: 'target', 'to', or the second column."
+    ),
     "weight": _Reading(
-        str,
+        int | str,
         "auto",
         "Column or edge attribute of the weights; 'auto' takes 'weight' if there is one, and 'none' gives all "
         "edges the weight 1.",
@@ -78,7 +85,24 @@ _OPTIONS = {
 
 def graph_options() -> list[inspect.Parameter]:
     """Return the options that say how a graph file is read."""
-    return [option(name, one.kind, one.default, one.text, panel=_PANEL) for name, one in _OPTIONS.items()]
+    return [
+        option(
+            name,
+            one.kind,
+            one.default,
+            one.text,
+            rich_help_panel=_PANEL,
+            autocompletion=None if one.words is None else _completion(one.words),
+        )
+        for name, one in _OPTIONS.items()
+    ]
+
+
+def _completion(words: Iterable[str]) -> Callable[[], list[str]]:
+    def complete() -> list[str]:
+        return list(words)
+
+    return complete
 
 
 def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:

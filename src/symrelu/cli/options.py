@@ -132,9 +132,9 @@ def chosen_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def option(
-    name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = (), panel: str | None = None
+    name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = (), **declared: Any
 ) -> inspect.Parameter:
-    """Return an option of a command; ``kind`` may be a union of types."""
+    """Return an option of a command; ``kind`` may be a union of types, and ``declared`` is for Typer."""
     typed, *others = (one for one in get_args(kind) or (kind,) if one is not NoneType)
     mixed: dict[str, Any] = {}
     if others:  # Typer does not support unions of types
@@ -146,7 +146,7 @@ def option(
         default=default,
         annotation=Annotated[
             typed | None if default is None else typed,
-            typer.Option(*flags, help=text, rich_help_panel=panel, **mixed),
+            typer.Option(*flags, help=text, **(mixed | declared)),
         ],
     )
 

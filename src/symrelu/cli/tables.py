@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -23,6 +24,9 @@ from symrelu.cli.outputs import naming_output
 from symrelu.files import check_output, write_atomically
 
 Columns = Mapping[str, Sequence[Any]]
+
+# Numbers of Python take several times the memory of an array, so that few of them should exist at a time.
+_ROWS_AT_ONCE = 10_000
 
 _STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -50,9 +54,11 @@ def write_table(path: str | PathLike[str], columns: Columns) -> None:
         Lists or one-dimensional arrays by name. NaN and None become empty cells, or null in JSON.
     """
     write, _ = _writer_of(Path(path))
-    plain = {name: _as_list(column) for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"The columns of a table must have the same length, got {lengths}.")
     with naming_output(Path(path)), write_atomically(path) as file:
-        write(file, plain)
+        write(file, columns)
 
 
 def is_table(path: Path) -> bool:
@@ -84,11 +90,14 @@ def _cell(value: Any) -> Any:
 
 
 def _rows(columns: Columns) -> Iterator[tuple[Any, ...]]:
-    return zip(*columns.values(), strict=True)
+    n = max(map(len, columns.values()))
+    for start in range(0, n, _ROWS_AT_ONCE):
+        stop = start + _ROWS_AT_ONCE
+        yield from zip(*(_as_list(column[start:stop]) for column in columns.values()), strict=True)
 
 
 def _write_separated(separator: str, file: IO[bytes], columns: Columns) -> None:
-    for row in (tuple(columns), *_rows(columns)):
+    for row in chain([tuple(columns)], _rows(columns)):
         line = separator.join(map(_separated_cell, row)) + "\n"
         # Names may hold bytes that are not UTF-8, which Python keeps as surrogates.
         file.write(line.encode("utf-8", "surrogateescape"))
@@ -104,8 +113,12 @@ def _separated_cell(value: Any) -> str:
 
 def _write_json(file: IO[bytes], columns: Columns) -> None:
     """Write a list of objects, one line for each row."""
-    records = (json.dumps(dict(zip(columns, row, strict=True)), allow_nan=False) for row in _finite(columns))
-    file.write(("[\n" + ",\n".join(records) + "\n]\n").encode())
+    before = "[\n"
+    for row in _finite(columns):
+        record = json.dumps(dict(zip(columns, row, strict=True)), allow_nan=False)
+        file.write((before + record).encode())
+        before = ",\n"
+    file.write(b"[]\n" if before.startswith("[") else b"\n]\n")
 
 
 def _finite(columns: Columns) -> Iterator[tuple[Any, ...]]:
@@ -115,7 +128,7 @@ def _finite(columns: Columns) -> Iterator[tuple[Any, ...]]:
 
 def _write_parquet(file: IO[bytes], columns: Columns) -> None:
     pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    arrays = {name: pyarrow.array(_of_one_kind(column)) for name, column in columns.items()}
+    arrays = {name: pyarrow.array(_of_one_kind(_as_list(column))) for name, column in columns.items()}
     parquet.write_table(pyarrow.table(arrays), file)
 
 
