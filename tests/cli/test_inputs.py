@@ -1,8 +1,10 @@
 """Options for reading graphs."""
 
+import json
 import re
 
 import pytest
+from command_line import symrelu
 
 from symrelu.cli import app
 from symrelu.cli.inputs import graph_options, read_input, reading_options
@@ -51,3 +53,50 @@ def test_words_are_completed(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         app(prog_name="symrelu")
     assert capsys.readouterr().out.split() == ["keep", "drop", "error"]
+
+
+EDGES = "a,b,2\nb,a,2\nb,c,1\nc,a,0.5\na,b,2\nc,c,3\n"
+
+
+def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
+    (tmp_path / "g.csv").write_text(EDGES)
+    options = ["-r", 2, "--duplicates", "max", "--max-iter", 1, "-o", tmp_path / "u.csv", "--json"]
+    code, out, err = symrelu(monkeypatch, capsys, "fit", tmp_path / "g.csv", *options)
+    assert code == 0
+    notes = json.loads(out)["notes"]
+    assert len(notes) == 2
+    assert err == "".join(f"Note: {text}\n" for text in notes)
+    names = [line.split(",")[0] for line in (tmp_path / "u.csv").read_text().splitlines()]
+    assert names == ["node", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("command", ["embed", "cluster", "rank", "fit"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.csv", None, "missing.csv does not exist"),
+        ("empty.csv", "", "empty.csv"),
+        ("folder.csv", "folder", "folder.csv is a folder, not a file"),
+        ("graph.docx", "a", "graph.docx"),
+        ("header.csv", "source,target,weight\n", "header.csv"),
+        ("one.csv", "alone\n", "one.csv"),
+        ("binary.csv", "\0\1\2,\0\n", "binary.csv"),
+        ("negative.csv", "a,b,-1\nb,c,1\n", "negative.csv"),
+        ("twice.csv", EDGES, "--duplicates"),
+        ("directed.csv", "a,b,1\nb,a,2\n", "--directed"),
+        ("broken.npz", "PK", "broken.npz"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(command, name, content, message, tmp_path, monkeypatch, capsys):
+    path = tmp_path / name
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    files = {"embed": ["-o", "v.csv"], "cluster": [], "rank": [], "fit": ["-r", 1, "-o", "u.npz"]}
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    code, out, err = symrelu(monkeypatch, capsys, command, name, *files[command])
+    assert (code, out) == (2, "")
+    assert message in err
+    assert sorted(tmp_path.iterdir()) == before

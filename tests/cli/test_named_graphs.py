@@ -12,7 +12,8 @@ from symrelu.graphs import from_edges
 
 N = 5000
 ODD_NAMES = [
-    'say "hi"', "Müller, Jürgen", "日本", "=1+1", "-5", "007", "NA", "nan", "True", " padded ", "a;b", "two\nlines", "@x"
+    'say "hi"', "Müller, Jürgen", "日本", "=1+1", "-5", "007", "NA", "nan", "True", " padded ", "a;b", "@x",
+    "two\nlines",
 ]  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def fit(
     settings = chosen_settings(options)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    matrix, labels = read_input(file, options)
+    matrix, labels = read_input(file, options, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
     problem = Problem.of(matrix, unknown, settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])

@@ -12,9 +12,10 @@ import typer
 from symrelu.cli.options import flag_of, option
 from symrelu.cli.screen import note
 from symrelu.files import read_matrix
-from symrelu.graphs import Labelled
+from symrelu.graphs import Labelled, read_graph_file
 
 _PANEL = "How FILE is read"
+_MATRICES = (".npz", ".npy", ".mtx")
 
 GraphFile = Annotated[
     Path,
@@ -120,7 +121,7 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return keywords
 
 
-def read_input(file: Path, options: Mapping[str, Any]) -> Labelled:
+def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) -> Labelled:
     """Read a graph file as the options of a command say, and print what should be known about it.
 
     Parameters
@@ -128,15 +129,19 @@ def read_input(file: Path, options: Mapping[str, Any]) -> Labelled:
     file : Path
     options : mapping
         The options of the command; others than those of :func:`graph_options` are ignored.
+    masked : bool, default=False
+        Whether a mask goes with the matrix. Entries that it hides may hold anything, so that reading must not
+        refuse them; the fit checks the others.
 
     Returns
     -------
     labelled : Labelled
         The matrix, and the names of its rows if there are any.
     """
-    reading_options(options)
-    notes: tuple[str, ...] = ()
-    labelled = Labelled(read_matrix(file), None)
-    for text in notes:
+    keywords = reading_options(options)
+    if masked and keywords == reading_options({}) and file.suffix.lower() in _MATRICES:
+        return Labelled(read_matrix(file), None)
+    found = read_graph_file(file, **keywords)
+    for text in found.notes:
         note(text)
-    return labelled
+    return found.labelled

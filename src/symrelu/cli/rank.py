@@ -30,7 +30,7 @@ _OPTIONS = [
 EXAMPLES = (
     "symrelu rank graph.csv",
     "symrelu rank graph.csv --ranks 2,4,8 --n-negative 0,1 --repeats 3 -o scores.csv --plot curve.png",
-    "symrelu rank matrix.npz --ranks 6-14 --jobs 2 --json",
+    "symrelu rank matrix.npz --ranks 2-4 --scoring auc --json",
 )
 
 
@@ -67,7 +67,7 @@ def rank(
     limits = {"max_iter": max_iter, "ftol": ftol}
     given = options | {name: value for name, value in limits.items() if value is not None}
     settings = chosen_settings(given)
-    matrix, _ = read_input(file, options)
+    matrix, _ = read_input(file, options, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
     settings |= {
         "ranks": None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),

@@ -151,7 +151,9 @@ def _plain(value: Any) -> Any:
         return fspath(value)
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy, which this module need not import
         return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
 
 
 def note(text: str) -> None:
