@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -29,6 +30,8 @@ def check_readable(path: Path) -> None:
         raise FileNotFoundError(f"The file {path} does not exist.")
     if not path.is_file():  # a pipe or device has no size to check, and cannot be read twice
         raise OSError(f"{path} is not a regular file. Copy its content to one.")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"The file {path} cannot be read: permission denied.")
 
 
 @contextmanager
