@@ -10,6 +10,7 @@ import re
 import shlex
 import sys
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from symrelu.cli.commands import available, load_command
@@ -22,20 +23,20 @@ _ADVICE: dict[Status, tuple[str, ...]] = {
         "The factor is stationary.",
         "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
         "--n-negative 1.",
-        "If the error is too high, pass more --columns or another --seed.",
+        "If the error is too high, pass more --components or another --seed.",
         "Pass a lower --gtol to continue.",
     ),
     Status.PLATEAU: (
         "Further steps of this solver change little.",
         "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
         "--n-negative 1.",
-        "If the error is too high, pass more --columns or another --seed.",
+        "If the error is too high, pass more --components or another --seed.",
         "Pass --ftol 0 to continue.",
     ),
     Status.ROUNDING: (
         "The entries of X are small differences of large products, which are not exact enough.",
         "Store the matrix in float64; if it already is, pass a larger --rank, or an --alpha above 0.",
-        "Store the matrix in float64; if it already is, pass more --columns, or a --shrinkage above 0.",
+        "Store the matrix in float64; if it already is, pass more --components, or a --shrinkage above 0.",
     ),
     Status.VANISHED: (
         "U = 0 is a stationary point for every matrix.",
@@ -67,7 +68,7 @@ _ADVICE: dict[Status, tuple[str, ...]] = {
 
 # Argument in Python -> options that may stand for it, if the command has none with its name.
 _OTHER_NAMES = {
-    "n_components": ("columns", "rank"),
+    "n_components": ("components", "rank"),
     "random_state": ("seed",),
     "n_clusters": ("clusters",),
     "n_splits": ("splits",),
@@ -115,7 +116,8 @@ def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoin
     if checkpoint is not None and status in _CAN_RESUME:
         command = shlex.join(["symrelu", "resume", str(checkpoint)])
         limit = _CAN_RESUME[status]
-        others = [f"Continue with: {command}{limit}", *(text for text in others if "resume" not in text)]
+        further = [text for text in others if text.startswith("Or ")]
+        others = [f"Continue with: {command}{limit}", *further]
         known |= set(_FLAG.findall(limit))
     return " ".join([first, *(text for text in others if known.issuperset(_FLAG.findall(text)))])
 
@@ -184,7 +186,9 @@ def _flag_for(name: str, flags: Mapping[str, str]) -> str | None:
 def current_flags() -> dict[str, str]:
     """Return the flags of the command that this process was called with, by the names of their parameters."""
     called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-    return flags_of(called) if called in available() else {}
+    with suppress(ImportError):  # it may be the error that is to be shown
+        return flags_of(called) if called in available() else {}
+    return {}
 
 
 def flags_of(command: str) -> dict[str, str]:

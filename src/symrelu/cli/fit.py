@@ -11,10 +11,11 @@ import numpy as np
 import typer
 from scipy import sparse
 
-from symrelu import Problem, Solution, Status, decompose, metrics
+from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
 from symrelu.cli.advice import advice_of
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, with_options
+from symrelu.cli.origins import origin_of
 from symrelu.cli.outputs import check_files, naming_output
 from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, fit_progress, printable, report
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
@@ -49,6 +50,7 @@ def fit(
 
     Ctrl-C saves the best factor so far.
     """
+    arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out, **options}
     _check_paths(file, mask, output, plot, options["checkpoint"])
     settings = chosen_settings(options)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
@@ -59,7 +61,9 @@ def fit(
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:
         with fit_progress(file.name, max_iter) as callback:
-            solution = decompose(problem, **settings, callback=callback, checkpoint=checkpoint)
+            solution = decompose(
+                problem, **settings, callback=callback, checkpoint=_named(checkpoint, arguments)
+            )
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
@@ -80,6 +84,13 @@ def fit(
     report(result, _summary(solution, result, _held_out_text(error, hidden is not None)))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _named(checkpoint: Path | None, arguments: dict[str, Any]) -> Checkpoint | None:
+    """Return a checkpoint that names the data and the options of its fit, for ``symrelu resume``."""
+    if checkpoint is None:
+        return None
+    return Checkpoint(checkpoint, origin=origin_of("fit", arguments, checkpoint))
 
 
 def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
