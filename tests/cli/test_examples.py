@@ -32,6 +32,8 @@ def write_edges(path):
 
 FILES = {
     "graph.csv": write_edges,
+    "pairs.csv": lambda path: path.write_text("source,target\nn0,n1\nn2,n20\n"),
+    "new.csv": lambda path: path.write_text("new,known,weight\nx,n0,1\nx,n1,2\ny,n20,1\n"),
     "matrix.npz": lambda path: sparse.save_npz(path, sparse.csr_array(example_matrix())),
     "matrix.mtx": lambda path: io.mmwrite(path, sparse.coo_array(example_matrix())),
 }

@@ -1,7 +1,6 @@
 """The command ``resume``, run as a user runs it."""
 
 import json
-import shlex
 import shutil
 import signal
 import subprocess
@@ -14,7 +13,6 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from symrelu import Checkpoint, Solution, Status, cli, decompose, metrics
-from symrelu.cli import resume
 from symrelu.fit.checkpoint import read_origin
 
 FIT = ["--rank", 3, "--seed", 1, "--tol", 0, "--gtol", 0, "--ftol", 0]
@@ -46,7 +44,7 @@ def test_two_parts_are_a_whole(begun, matrix_file, tmp_path, call):
     expected = whole(matrix_file, 20)
     assert_array_equal(Solution.load(tmp_path / "fit.npz").U, expected.U)
     result = json.loads(out)
-    assert result["iterations"] == 20
+    assert (result["command"], result["iterations"]) == ("resume", 20)
     assert result["relative_error"] == expected.relative_error
     assert f"symrelu resume {begun}" in result["advice"]
 
@@ -228,13 +226,3 @@ def test_an_interrupted_fit_can_be_resumed_again(begun, matrix_file, tmp_path, m
     assert Solution.load(tmp_path / "fit.npz").status is Status.INTERRUPTED
     assert call("resume", begun, "--max-iter", 20)[0] == 0
     assert_array_equal(Solution.load(tmp_path / "fit.npz").U, whole(matrix_file, 20).U)
-
-
-def test_examples(tmp_path, monkeypatch, call):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "graph.csv").write_text(
-        "source,target\n" + "".join(f"n{k},n{(7 * k + 1) % 20}\n" for k in range(20))
-    )
-    for example in resume.EXAMPLES:
-        code, _, err = call(*shlex.split(example)[1:])
-        assert code == 0, err

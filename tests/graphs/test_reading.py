@@ -1,10 +1,11 @@
 """One graph in every format, and the similarities of new items."""
 
+import gzip
 import inspect
 
 import numpy as np
 import pytest
-from graph_sources import EDGES, NAMES, A
+from graph_sources import EDGES, NAMES, A, anndata_graph, networkx, networkx_graph, table_of
 from matrix_files import WRITERS
 from numpy.testing import assert_array_equal
 from scipy import io, sparse
@@ -19,11 +20,32 @@ def write_text(path, delimiter, header="source{0}target{0}weight\n"):
     path.write_text(header.format(delimiter) + "".join(lines))
 
 
+def write_compressed(path, extension):
+    plain = path.with_name(f"plain.{extension}")
+    FORMATS[extension][0](plain)
+    path.write_bytes(gzip.compress(plain.read_bytes()))
+
+
+def write_parquet(path):
+    pytest.importorskip("pyarrow")
+    table_of(EDGES).to_parquet(path)
+
+
 # Extension -> (a function that writes the graph, whether the file has names, whether it has isolated nodes)
 FORMATS = {
     "csv": (lambda path: write_text(path, ","), True, False),
     "tsv": (lambda path: write_text(path, "\t"), True, False),
     "txt": (lambda path: write_text(path, " ", ""), True, False),
+    "edges": (lambda path: write_text(path, ";"), True, False),
+    "csv.gz": (lambda path: write_compressed(path, "csv"), True, False),
+    "parquet": (lambda path: write_parquet(path), True, False),
+    "graphml": (lambda path: networkx.write_graphml(networkx_graph(), path), True, True),
+    "graphml.gz": (lambda path: networkx.write_graphml(networkx_graph(), path), True, True),
+    "gml": (lambda path: networkx.write_gml(networkx_graph(), path), True, True),
+    "gml.gz": (lambda path: write_compressed(path, "gml"), True, True),
+    "h5ad": (lambda path: anndata_graph().write_h5ad(path), True, True),
+    "mat": (lambda path: io.savemat(path, {"A": sparse.csc_array(A), "x": 1}), False, True),
+    "mtx.gz": (lambda path: write_compressed(path, "mtx"), False, True),
     "mtx": (lambda path: io.mmwrite(path, sparse.coo_array(A)), False, True),
     "npz": (lambda path: sparse.save_npz(path, sparse.csr_array(A)), False, True),
     "npy": (lambda path: np.save(path, A), False, True),
@@ -51,6 +73,61 @@ def test_one_graph_in_every_format(tmp_path, extension):
     assert by_name(read_graph(str(path))) == by_name(file.labelled)
     dropped = read_graph(path, self_loops="drop")
     assert by_name(dropped) == {pair: w for pair, w in by_name(file.labelled).items() if pair[0] != pair[1]}
+
+
+@pytest.mark.parametrize("extension", ["csv", "graphml", "gml", "h5ad", "mat", "mtx", "npy", "parquet"])
+def test_weights_can_be_ignored(tmp_path, extension):
+    path = tmp_path / f"graph.{extension}"
+    FORMATS[extension][0](path)
+    assert by_name(read_graph(path, weight=None)) == by_name(Labelled((A > 0).astype(float), None))
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_files_cut_short(tmp_path, extension):
+    """No part of a file is read as a graph with another error than one that names it."""
+    whole, path = tmp_path / f"whole.{extension}", tmp_path / f"cut.{extension}"
+    FORMATS[extension][0](whole)
+    content = whole.read_bytes()
+    for length in (0, 1, 10, len(content) // 2, len(content) - 3):
+        path.write_bytes(content[:length])
+        try:
+            read_graph(path)
+        except (ValueError, MemoryError) as error:
+            assert str(path) in str(error)  # noqa: PT017
+        else:
+            assert extension in ("csv", "tsv", "txt", "edges", "mtx"), length  # a text may end anywhere
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_random_bytes(tmp_path, extension):
+    if extension == "parquet":
+        pytest.importorskip("pyarrow")
+    rng, path = np.random.default_rng(0), tmp_path / f"random.{extension}"
+    for _ in range(5):
+        path.write_bytes(rng.integers(0, 256, 3000, dtype=np.uint8).tobytes())
+        with pytest.raises(ValueError, match=r"random\."):
+            read_graph(path)
+
+
+@pytest.mark.parametrize(
+    ("extension", "option"),
+    [
+        ("npy", {"source": "a"}),
+        ("graphml", {"target": 2}),
+        ("parquet", {"delimiter": ","}),
+        ("mtx", {"header": True}),
+        ("mat", {"weight": "w"}),
+        ("csv", {"key": "A"}),
+    ],
+)
+def test_options_without_a_meaning(tmp_path, extension, option):
+    path = tmp_path / f"graph.{extension}"
+    path.write_bytes(b"x")
+    (name,) = option
+    with pytest.raises(
+        ValueError, match=rf"graph.{extension}: {name}= has no meaning for a .{extension} file, only"
+    ):
+        read_graph(path, **option)
 
 
 def test_lists_are_read_as_from_edges_reads_them(tmp_path):
@@ -151,6 +228,18 @@ def test_new_items_from_a_matrix(tmp_path, kind):
     assert_array_equal(matrix.toarray() if sparse.issparse(matrix) else matrix, rows)
     with pytest.raises(ValueError, match=r"a column for each of the 2 known items, got shape \(2, 3\)"):
         read_new_items(path, ["ann", "bob"])
+
+
+def test_new_items_from_a_mat_file(tmp_path):
+    rows = np.array([[1.0, 0.0, 2.0]])
+    io.savemat(tmp_path / "new.mat", {"rows": rows, "other": np.eye(3)})
+    assert_array_equal(read_new_items(tmp_path / "new.mat", KNOWN, key="rows").matrix, rows)
+
+
+def test_new_items_are_no_graph(tmp_path):
+    networkx.write_graphml(networkx_graph(), tmp_path / "new.graphml")
+    with pytest.raises(ValueError, match=r"must be a list of edges \(.csv, .* or a matrix \(.mtx, .*, to hold"):
+        read_new_items(tmp_path / "new.graphml", KNOWN)
 
 
 @pytest.mark.parametrize(

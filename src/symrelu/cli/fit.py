@@ -50,12 +50,18 @@ def fit(
 
     Ctrl-C saves the best factor so far.
     """
-    arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out, **options}
-    _check_paths(file, mask, output, plot, options["checkpoint"])
-    settings = chosen_settings(options)
+    run_fit("fit", file=file, output=output, plot=plot, mask=mask, held_out=held_out, **options)
+
+
+def run_fit(command: str, **arguments: Any) -> None:
+    """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
+    own = ("file", "output", "plot", "mask", "held_out")
+    file, output, plot, mask, held_out = (arguments[name] for name in own)
+    _check_paths(file, mask, output, plot, arguments["checkpoint"])
+    settings = chosen_settings(arguments)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    matrix, labels = read_input(file, options, masked=mask is not None)
+    matrix, labels = read_input(file, arguments, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
     problem = Problem.of(matrix, unknown, settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
@@ -75,7 +81,7 @@ def fit(
     if hidden is not None and not interrupted:
         with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
             error, interrupted = _measure_held_out(problem, hidden, settings, callback)
-    result = {"command": "fit", "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
+    result = {"command": command, "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
     result |= {
         "parameters_per_pair": problem.parameters_per_pair(solution.rank),
         "output": output,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from symrelu import Solution
-from symrelu.cli.fit import fit
+from symrelu.cli.fit import fit, run_fit
 from symrelu.cli.options import option, with_options
 from symrelu.cli.origins import arguments_of
 from symrelu.cli.screen import note
@@ -59,8 +59,7 @@ def resume(
     given = {name: value for name, value in limits.items() if value is not None}
     note(f"resuming the fit of {arguments['file']}")
     try:
-        # Without the decorator, which would take --json and --quiet from its own arguments.
-        fit.__wrapped__(**arguments | given)  # type: ignore[attr-defined]
+        run_fit("resume", **arguments | given)
     except ValueError as error:
         raise _explained(error, checkpoint, arguments) from error
 

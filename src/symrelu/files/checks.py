@@ -46,6 +46,17 @@ def naming_damaged_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
         raise DamagedFile(f"{path} is not a readable {kind} file (damaged or truncated?): {reason}") from error
 
 
+@contextmanager
+def naming_missing_library(library: str, extra: str, kind: str) -> Iterator[None]:
+    """Turn an ImportError into one that says how to install what reads a kind of file."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"Reading a {kind} file needs {library}, which cannot be imported: pip install 'symrelu[{extra}]'."
+        ) from error
+
+
 def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
     """Raise if a file needs more memory than is available."""
     available = available_memory()

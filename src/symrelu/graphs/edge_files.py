@@ -34,12 +34,12 @@ class Numbering(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         if not name or name.isspace():
-            raise _NoName
+            raise NoName
         number = self[name] = len(self)
         return number
 
 
-class _NoName(Exception):
+class NoName(Exception):
     """A name is blank."""
 
 
@@ -128,7 +128,7 @@ def _parse(
             cols.append(targets[cells[at_target]])
             if at_weight is not None:
                 weights.append(float(cells[at_weight]))
-    except _NoName:
+    except NoName:
         raise _gap(lines, "name", at_target if cells[at_source].strip() else at_source) from None
     except WrongKind:
         raise

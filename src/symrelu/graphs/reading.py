@@ -15,17 +15,32 @@ from scipy import sparse
 
 from symrelu.files import read_matrix
 from symrelu.files.checks import DamagedFile, WrongKind, check_readable, naming_damaged_file
+from symrelu.files.matlab import read_matlab
 from symrelu.graphs.columns import AUTO, ColumnChoice
 from symrelu.graphs.edge_files import EdgeColumns, Numbering, TextOptions, read_edge_file
 from symrelu.graphs.edges import Labelled, as_labels
+from symrelu.graphs.graph_files import read_h5ad, read_network
 from symrelu.graphs.matrix_rules import entries_once, similarity_of_matrix
 from symrelu.graphs.pairs import DIRECTED, Pairs, Rules, check_weights, once_each, similarity_of, sort_pairs
+from symrelu.graphs.parquet_files import read_parquet
 from symrelu.validation import check_choice
 
 _TEXT = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
-_MATRICES = (".mtx", ".npz", ".npy")
-_READABLE = (*_TEXT, *_MATRICES)
-_COMPRESSED = (*_TEXT, ".mtx")
+_TABLES = (".parquet", ".pq")
+_NETWORKS = (".graphml", ".gml")
+_MATRICES = (".mtx", ".npz", ".npy", ".mat")
+_LISTS = (*_TEXT, *_TABLES)
+_READABLE = (*_LISTS, *_NETWORKS, *_MATRICES, ".h5ad")
+_COMPRESSED = (*_TEXT, *_NETWORKS, ".mtx")
+# Options that not all formats have, with the extensions for which they mean something.
+_MEANING = {
+    "source": _LISTS,
+    "target": _LISTS,
+    "delimiter": _TEXT,
+    "header": _TEXT,
+    "weight": (*_LISTS, *_NETWORKS),
+    "key": (".h5ad", ".mat"),
+}
 _SHOWN = 5  # unknown names in a message
 
 
@@ -65,16 +80,21 @@ def read_graph(
         The format is chosen by the extension:
 
         - lists of edges: .csv, .tsv, .txt, .edges or .edgelist, with or without a header. Empty lines and lines
-          that begin with "#" or "%" are skipped. Names are text, exactly as they are in the file;
-        - matrices: .mtx, .npz (scipy sparse, or one dense array) or .npy, without names.
+          that begin with "#" or "%" are skipped. Names are text, exactly as they are in the file. Tables in
+          .parquet files (requires pyarrow) are read in the same way;
+        - graphs: .graphml or .gml (requires networkx). The names are the attributes "label" or "name" if these
+          are all different, and the ids otherwise;
+        - matrices without names: .mtx, .npz (scipy sparse, or one dense array), .npy, or .mat up to version 7;
+        - .h5ad (requires anndata): a graph of the observations, with their names.
 
-        Text files may be compressed (.csv.gz).
+        Text files, .mtx, .graphml and .gml may be compressed by gzip, for example .csv.gz.
     source, target : str or int, optional
         Columns that hold the two ends, by name or by number counted from 1. Defaults to usual names such as
         "source" and "target" or "from" and "to", or to the first two columns.
     weight : str, int or None, default="auto"
-        Column that holds the weights. "auto" is the column "weight" if there is one, or the third column if it
-        holds numbers and there is no header; otherwise all edges have weight 1, as with None.
+        Column that holds the weights, or attribute of the edges of a graph. "auto" is "weight" if there is one,
+        or the third column if it holds numbers and there is no header; otherwise all edges have weight 1. With
+        None, weights are ignored: all edges, and all nonzeros of a matrix, count 1.
     delimiter : str, optional
         Character between the columns. Defaults to a tab for .tsv, and otherwise to what splits the first lines
         into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order.
@@ -92,7 +112,8 @@ def read_graph(
         direction that is not given does not count: the mean is that of the given ones. In a matrix it is zero.
         A symmetric list or matrix is not changed.
     key : str, optional
-        Which matrix to read from a file that holds several.
+        Entry of ``obsp`` in an .h5ad file, see :func:`from_anndata`; variable in a .mat file, by default the
+        only square matrix.
 
     Returns
     -------
@@ -159,8 +180,7 @@ def read_new_items(path: str | PathLike[str], labels: Iterable[Any], **options: 
     ----------
     path : str or path-like
         A list of edges with a new item as the source and a known one as the target, or the file of a matrix
-        with a row for each new item and a column for each known one. The formats are those of
-        :func:`read_graph`.
+        with a row for each new item and a column for each known one, as for :func:`read_graph`.
     labels : iterable
         Names of the known items in the order of the columns; for example ``range(n)`` if they have none.
     **options : keyword arguments
@@ -173,10 +193,15 @@ def read_new_items(path: str | PathLike[str], labels: Iterable[Any], **options: 
         A matrix of shape (n_new, n_known), and the names of the new items (None for the file of a matrix).
     """
     path, settings = Path(path), _options(**options)
-    extension = _extension(path)
+    extension = _extension(path, settings)
     known = [str(label) for label in labels]
     if extension in _MATRICES:
         return Labelled(_read_new_rows(path, extension, settings, len(known)), None)
+    if extension not in _LISTS:
+        raise WrongKind(
+            f"{path} must be a list of edges ({', '.join(_LISTS)}) or a matrix ({', '.join(_MATRICES)}), to "
+            "hold the similarities of new items to known ones."
+        )
     new, targets = Numbering(), Numbering(zip(known, count()))
     edges = _read_edges(path, extension, settings.text, new, targets)
     _check_known(path, new, targets, len(known))
@@ -193,6 +218,23 @@ class _Options:
     text: TextOptions
     rules: Rules
     key: str | None
+
+    def chosen(self) -> list[str]:
+        """Return the names of options that were given and that not all formats have."""
+        columns = self.text.columns
+        given = {
+            "source": columns.source is not None,
+            "target": columns.target is not None,
+            "delimiter": self.text.delimiter is not None,
+            "header": self.text.header != AUTO,
+            "weight": columns.weight not in (AUTO, None),
+            "key": self.key is not None,
+        }
+        return [name for name, chosen in given.items() if chosen]
+
+    def weighted(self, matrix: Any) -> Any:
+        """Return a matrix with its values, or with ones in their place if weights are ignored."""
+        return matrix if self.text.columns.weight is not None else (matrix != 0).astype(np.float64)
 
 
 def _options(
@@ -213,27 +255,40 @@ def _options(
     return _Options(TextOptions(columns, delimiter, header), Rules(duplicates, self_loops, directed), key)
 
 
-def _extension(path: Path) -> str:
-    """Return the extension of a readable file, without .gz."""
+def _extension(path: Path, options: _Options) -> str:
+    """Return the extension of a readable file, without .gz; raise if an option means nothing for it."""
     suffixes = [suffix.lower() for suffix in path.suffixes[-2:]] or [""]
     compressed = suffixes[-1] == ".gz"
     extension = suffixes[0] if compressed and len(suffixes) == 2 else suffixes[-1]
     if extension not in _READABLE or (compressed and extension not in _COMPRESSED):
         raise WrongKind(
             f"{path} must be one of {', '.join(_READABLE)}; {', '.join(_COMPRESSED)} may be compressed by gzip "
-            f"(.gz). Got the extension {''.join(suffixes)!r}."
+            f"(.gz). Got the extension {''.join(suffixes) if compressed else extension!r}."
         )
     check_readable(path)
+    for name in options.chosen():
+        if extension not in _MEANING[name]:
+            raise WrongKind(
+                f"{path}: {name}= has no meaning for a {extension} file, only for {', '.join(_MEANING[name])}. "
+                "Leave it out."
+            )
     return extension
 
 
 def _read(path: Path, options: _Options) -> GraphFile:
-    extension = _extension(path)
-    if extension in _MATRICES:
-        matrix, names = read_matrix(path), None
-        with _naming(path):
-            combined = similarity_of_matrix(matrix, options.rules)
-        return GraphFile(Labelled(combined.matrix, names), combined.notes)
+    extension = _extension(path, options)
+    if extension in _LISTS:
+        return _read_list(path, extension, options)
+    if extension in _NETWORKS:
+        return _read_network(path, extension, options)
+    labelled = _read_annotated(path, options.key) if extension == ".h5ad" else None
+    matrix = _read_matrix(path, extension, options) if labelled is None else labelled.matrix
+    with _naming(path):
+        combined = similarity_of_matrix(options.weighted(matrix), options.rules)
+    return GraphFile(Labelled(combined.matrix, labelled and labelled.labels), combined.notes)
+
+
+def _read_list(path: Path, extension: str, options: _Options) -> GraphFile:
     numbers = Numbering()
     edges = _read_edges(path, extension, options.text, numbers, numbers)
     names = list(numbers)
@@ -245,8 +300,31 @@ def _read(path: Path, options: _Options) -> GraphFile:
 def _read_edges(
     path: Path, extension: str, options: TextOptions, sources: Numbering, targets: Numbering
 ) -> EdgeColumns:
+    if extension in _TABLES:
+        return read_parquet(path, options.columns, sources, targets)
     with naming_damaged_file(path, "text"):
         return read_edge_file(path, options, sources, targets)
+
+
+def _read_network(path: Path, extension: str, options: _Options) -> GraphFile:
+    network = read_network(path, extension, options.text.columns.weight)
+    if network.directed and options.rules.directed == "error":
+        raise WrongKind(
+            f'{path} must be an undirected graph, but it declares itself directed. Pass directed="max" to keep '
+            'the larger weight of the two directions of a pair, "sum" to add them, or "mean" to average them.'
+        )
+    with _naming(path):
+        combined = similarity_of(network.pairs, network.weights, options.rules)
+    return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
+
+
+def _read_annotated(path: Path, key: str | None) -> Labelled:
+    with _naming(path):
+        return read_h5ad(path, key)
+
+
+def _read_matrix(path: Path, extension: str, options: _Options) -> Any:
+    return read_matlab(path, options.key) if extension == ".mat" else read_matrix(path)
 
 
 def _weights(edges: EdgeColumns) -> np.ndarray:
@@ -254,7 +332,7 @@ def _weights(edges: EdgeColumns) -> np.ndarray:
 
 
 def _read_new_rows(path: Path, extension: str, options: _Options, n_known: int) -> Any:
-    matrix = read_matrix(path)
+    matrix = options.weighted(_read_matrix(path, extension, options))
     if matrix.shape[1] != n_known:
         raise WrongKind(
             f"{path} must have a column for each of the {n_known} known items, got shape {matrix.shape}."
