@@ -244,15 +244,16 @@ class _Lines:
 
     def __init__(self, description: str, total: int) -> None:
         self.description, self.total, self.done = description, total, 0
-        self.began = self.shown = time.monotonic()
 
     def advance(self, error: float) -> None:
         self.done += 1
         now = time.monotonic()
+        if self.done == 1:
+            self.began = self.shown = now  # what came before may have been compilation, which is not repeated
         if now - self.shown < SECONDS_BETWEEN_LINES:
             return
         self.shown = now
-        left = timedelta(seconds=round((now - self.began) * (self.total / self.done - 1)))
+        left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
         steps = f"step {self.done} of at most {self.total}"
         line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
         errors.print(Text(line), soft_wrap=True)
