@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 def note(text: str) -> None:
     """Print what the user should know about the input, on stderr."""
-    output = _current()
+    output, text = _current(), _in_words(text)
     output.notes.append(text)
     if not output.quiet:
         errors.print(message_text("Note:", text, style="cyan"), soft_wrap=True)
