@@ -35,6 +35,13 @@ def test_vectors_are_those_of_the_estimator(tmp_path, matrix_file, monkeypatch, 
     assert f"{expected.relative_error_:.6g}" in out
 
 
+def test_the_output_may_be_a_model(tmp_path, matrix_file, monkeypatch, capsys):
+    output = tmp_path / "v.npz"
+    options = ["--components", 2, "--max-iter", 3, "--seed", 0, "-o", output]
+    assert symrelu(monkeypatch, capsys, "embed", matrix_file, *options)[0] == 0
+    assert SymReLU.load(output).embedding_.shape == (60, 2)
+
+
 def test_json_is_the_only_output(tmp_path, matrix_file, monkeypatch, capsys):
     output = tmp_path / "v.json"
     code, out, _ = symrelu(monkeypatch, capsys, "embed", matrix_file, "-o", output, "--max-iter", 5, "--json")
@@ -67,7 +74,7 @@ def test_the_number_of_columns_may_be_left_to_the_data(tmp_path, matrix_file, mo
     ("arguments", "message"),
     [
         (["matrix.npz"], "embed must write something: pass --output vectors.csv, --model model.npz, or both."),
-        (["matrix.npz", "-o", "v.npz"], "must end in .csv"),
+        (["matrix.npz", "-o", "v.xlsx"], "must end in .csv"),
         (["matrix.npz", "-o", "no/v.csv"], "/no does not exist. Create it"),
         (["matrix.npz", "-o", "v.csv", "--model", "v.csv"], "must be different files"),
         (["matrix.npz", "--model", "matrix.npz"], "must be different files"),

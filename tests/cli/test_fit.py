@@ -26,7 +26,7 @@ def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     assert plot.read_bytes()[:4] == PNG
     assert f"{expected.relative_error:.6g}" in out
-    assert "relative_error reached tol" in out
+    assert "the relative error reached tol" in out
 
 
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):

@@ -204,6 +204,7 @@ class Estimator:
     """What the progress needs of an estimator that has no callbacks, as with scikit-learn before 1.9."""
 
     n_jobs = None
+    verbose = 0
 
     def set_params(self, verbose):
         self.verbose = verbose
@@ -213,6 +214,7 @@ def test_an_estimator_without_callbacks_logs_its_progress():
     estimator = Estimator()
     with screen.estimator_progress(estimator, "x"):
         assert estimator.verbose == 1
+    assert estimator.verbose == 0
 
 
 def test_the_steps_of_an_estimator_are_shown(terminal):

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from symrelu import Status, SymReLUClustering
+from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
@@ -23,7 +24,7 @@ EXAMPLES = (
 )
 
 _AUTO = "auto"
-_SHOWN_SIZES = 20
+_SHOWN_SIZES = 20  # --json has all of them
 
 OWN = {
     "n_clusters": Own(
@@ -85,6 +86,7 @@ def cluster(
     settings = estimator_settings(SymReLUClustering, options)
     if settings["n_clusters"] == _AUTO:
         settings["n_clusters"] = None
+    # By default a matrix that is not square would be taken as samples, which no file of a graph holds.
     estimator = SymReLUClustering(**settings, affinity="precomputed")
     labelled = read_input(file, options)
     fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
@@ -116,7 +118,7 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
         "modularity_of_methods": estimator.modularity_,
         "relative_error": estimator.relative_error_,
         "status": estimator.solution_.status,
-        "stopped_because": estimator.stop_reason_,
+        "stopped_because": for_command_line(estimator.stop_reason_),
     }
 
 

@@ -51,6 +51,7 @@ class LazyGroup(TyperGroup):
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        # The base class also makes suggestions for misspelt names.
         name, found, rest = super().resolve_command(ctx, args)
         return name, found and load_command(found.name or ""), rest
 
@@ -60,6 +61,7 @@ def load_command(name: str) -> Any:
     module = import_module(f"symrelu.cli.{name}")
     if hasattr(module, "app"):
         return typer.main.get_command(module.app)
+    # A Typer of one command becomes that command, not a group.
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name, epilog=examples_text(module.EXAMPLES))(getattr(module, name))
     return typer.main.get_command(app)

@@ -23,6 +23,8 @@ EXAMPLES = (
     "symrelu embed matrix.mtx --components auto --model model.npz --json",
 )
 
+_MODEL = ".npz"
+
 OWN = {
     "n_components": Own(
         "--components",
@@ -45,7 +47,11 @@ def embed(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Table of names and vectors: .csv, .tsv, .parquet or .json."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table of names and vectors: .csv, .tsv, .parquet or .json; or .npz for the model.",
+        ),
     ] = None,
     model: Annotated[
         Path | None,
@@ -60,16 +66,14 @@ def embed(
     if output is None and model is None:
         raise ValueError("embed must write something: pass --output vectors.csv, --model model.npz, or both.")
     check_files((file,), (output, model))
-    if output is not None:
+    if output is not None and output.suffix.lower() != _MODEL:
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))
     labelled = read_input(file, options)
     fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
-    if output is not None:
-        write_table(output, embedding_columns(labelled.labels, estimator.embedding_))
-    if model is not None:
-        with naming_output(model):
-            estimator.save(model)
+    for path in (output, model):
+        if path is not None:
+            _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)
     solution = estimator.solution_
     found = {"command": "embed", "file": file, **fit_results(solution), "output": output, "model": model}
     rows = [
@@ -85,6 +89,14 @@ def embed(
     report(found, [(label, value) for label, value in rows if value is not None])
     if solution.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _save(estimator: SymReLU, path: Path, *, as_model: bool) -> None:
+    if as_model:
+        with naming_output(path):
+            estimator.save(path)
+    else:
+        write_table(path, embedding_columns(getattr(estimator, "node_names_", None), estimator.embedding_))
 
 
 def fit_estimator(estimator: Any, labelled: Any, description: str, *, search: bool) -> None:

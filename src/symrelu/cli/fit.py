@@ -12,7 +12,7 @@ import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
-from symrelu.cli.advice import advice_of
+from symrelu.cli.advice import advice_of, for_command_line
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
@@ -113,7 +113,7 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "fit_seconds": solution.history.seconds[-1],
         "status": solution.status,
         "converged": solution.converged,
-        "stopped_because": solution.status.value,
+        "stopped_because": for_command_line(solution.status.value),
         "advice": advice_of(solution.status, checkpoint=checkpoint),
     }
 

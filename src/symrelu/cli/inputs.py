@@ -116,6 +116,7 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise ValueError(f"{flag_of(name)} must be one of {', '.join(one.words)}, got {value!r}.")
             value = one.words[value]
         keywords[name] = value
+    # Not among the words above, because the name of a column is allowed too.
     if keywords["weight"] == "none":
         keywords["weight"] = None
     return keywords
@@ -139,6 +140,7 @@ def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) 
         The matrix, and the names of its rows if there are any.
     """
     keywords = reading_options(options)
+    # With other options the user asks for a change of the matrix, which only read_graph_file makes.
     if masked and keywords == reading_options({}) and file.suffix.lower() in _MATRICES:
         return Labelled(read_matrix(file), None)
     found = read_graph_file(file, **keywords)

@@ -118,6 +118,7 @@ def report(result: Mapping[str, Any], *shown: Any) -> None:
     """
     output = _current()
     if output.json:
+        # Rounded to what is meaningful; a result that has its own seconds keeps them.
         seconds = round(time.monotonic() - output.began, 3)
         complete = {"seconds": seconds, **result, "notes": output.notes, "warnings": output.warnings}
         console.out(json.dumps(_plain(complete), allow_nan=False), highlight=False)
@@ -170,6 +171,7 @@ def print_error(error: BaseException) -> None:
 
 
 def _reason(error: BaseException) -> str:
+    # The message of such an error is only "[Errno 28] No space left on device".
     if isinstance(error, OSError) and error.strerror and error.filename is None:
         return f"{error.strerror}. What was being written is incomplete; files that exist are complete."
     if isinstance(error, MemoryError) and not str(error):
@@ -273,6 +275,7 @@ def search_progress() -> Iterator[int]:
     if is_quiet():
         yield 0
         return
+    # A fit with verbose > 0 adds its own handler to this logger only if there is none.
     logger = logging.getLogger("symrelu")
     with ExitStack() as stack:
         show: Callable[[Text], object] = partial(errors.print, soft_wrap=True)
@@ -306,9 +309,13 @@ def estimator_progress(estimator: Any, description: str, *, search: bool = False
     """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
     # scikit-learn before 1.9 has no callbacks, and with callbacks all fits run in one process.
     if search or not hasattr(estimator, "set_callbacks") or (estimator.n_jobs or 1) != 1:
-        with search_progress() as verbose:
-            estimator.set_params(verbose=verbose)
-            yield
+        before = estimator.verbose
+        try:
+            with search_progress() as verbose:
+                estimator.set_params(verbose=verbose)
+                yield
+        finally:
+            estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
         return
     estimator.set_callbacks(_StepCallback(description))
     try:
@@ -319,6 +326,8 @@ def estimator_progress(estimator: Any, description: str, *, search: bool = False
 
 class _StepCallback:
     """A callback of scikit-learn for the steps of our estimators."""
+
+    # The protocol of scikit-learn has no context manager: setup and teardown enter and leave the bar.
 
     def __init__(self, description: str) -> None:
         self.description = description
