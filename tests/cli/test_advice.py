@@ -1,14 +1,17 @@
 """Messages of the library in words of the command line."""
 
+import ast
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+import symrelu
 from symrelu import Status, SymReLU
 from symrelu.cli.advice import advice_of, current_flags, flags_of, for_command_line
 from symrelu.cli.commands import available
+from symrelu.cli.inputs import graph_options
 
 FLAGS = {
     "file": "--file",
@@ -26,6 +29,7 @@ FLAGS = {
     "affinity": "--affinity",
     "momentum": "--momentum",
 }
+ROOT = Path(symrelu.__file__).parent
 COMMANDS = [name for name in available() if name != "reproduce"]
 
 
@@ -67,6 +71,7 @@ def test_a_fit_with_a_checkpoint_can_be_resumed(status):
         ("n_components=7 is too many", "--rank 7 is too many"),
         ("n_clusters=7 is too many", "--clusters 7 is too many"),
         ("pass SymReLU(affinity='self_tuning'); or", "pass --affinity self_tuning; or"),
+        ("choose one: from_edges(edges, weight=...).", "choose one: --weight."),
         ("alpha=1e-3 helps", "--alpha 1e-3 helps"),
         ("Pass alpha=0.05.", "Pass --alpha 0.05."),
         ("Pass self_loops='two words'.", "Pass --self-loops 'two words'."),
@@ -113,3 +118,34 @@ def test_the_options_are_those_of_the_command_that_was_called(monkeypatch):
     for argv in (["symrelu"], ["symrelu", "no such"], ["pytest", "-q"]):
         monkeypatch.setattr(sys, "argv", argv)
         assert current_flags() == {}
+
+
+def texts_of(path):
+    """Yield the texts in a file of code, with X in place of what is filled in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in docstrings:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+READING = [path for package in ("graphs", "files") for path in sorted((ROOT / package).glob("*.py"))]
+ARGUMENT = re.compile(rf"\b({'|'.join(option.name for option in graph_options())})=")
+
+
+@pytest.mark.parametrize("path", READING, ids=lambda path: path.stem)
+def test_no_message_of_reading_names_an_argument_of_python(path):
+    """Every text is tried, also those that are not shown by the command line."""
+    for text in texts_of(path):
+        words = for_command_line(text, flags_of("embed"))
+        assert not ARGUMENT.search(words), words
+        assert not re.search(r"\w\([^)]*--", words), words  # no option inside a call
+
+
+def test_some_messages_of_reading_name_arguments():
+    found = {path.stem for path in READING for text in texts_of(path) if ARGUMENT.search(text)}
+    assert {"edge_files", "pairs", "reading"} <= found

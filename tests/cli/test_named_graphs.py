@@ -1,13 +1,15 @@
 """A large list of edges as people have it: the names in the results are those of the file."""
 
 import csv
+import warnings
 
 import numpy as np
 import pytest
 from command_line import symrelu
 from numpy.testing import assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
-from symrelu import SymReLU, SymReLUClustering
+from symrelu import LinkPredictor, NeighborEmbedding, SymReLU, SymReLUClustering
 from symrelu.graphs import from_edges
 
 N = 5000
@@ -89,3 +91,42 @@ def test_clusters_have_the_names_of_the_file(edges, edge_file, tmp_path, monkeyp
     assert header == ["node", "cluster", "membership"]
     assert [row[0] for row in rows] == [defused(name) for name in estimator.node_names_]
     assert_array_equal([int(row[1]) for row in rows], estimator.labels_)
+
+
+def test_links_have_the_names_of_the_file(edges, edge_file, tmp_path, monkeypatch, capsys):
+    output, pairs = tmp_path / "links.csv", tmp_path / "pairs.csv"
+    options = ["--components", 2, "--n-init", 1, "--max-iter", 2, "--seed", 0, "--top", 500, *READING]
+    model = ["--model", tmp_path / "links.npz"]
+    assert symrelu(monkeypatch, capsys, "links", edge_file, "-o", output, *options, *model) == (0, "", "")
+    settings = {"n_init": 1, "max_iter": 2, "random_state": 0}
+    predictor = LinkPredictor(2, **settings).fit(from_edges(edges, duplicates="sum"))
+    header, rows = read_table(output)
+    assert header == ["source", "target", "score"]
+    expected = predictor.top_links(500)
+    assert [row[:2] for row in rows] == [list(map(defused, pair)) for pair in expected.names.tolist()]
+    assert_array_equal([float(row[2]) for row in rows], expected.scores)
+    # The names of the file, each with the next, are found again in a file of pairs.
+    following = [*ODD_NAMES[1:], ODD_NAMES[0]]
+    with open(pairs, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["source", "target"], *zip(ODD_NAMES, following, strict=True)])
+    arguments = ["links", tmp_path / "links.npz", "--pairs", pairs, "-o", output, "--quiet"]
+    assert symrelu(monkeypatch, capsys, *arguments) == (0, "", "")
+    scores = [float(row[2]) for row in read_table(output)[1]]
+    assert_array_equal(scores, predictor.score_pairs(ODD_NAMES, following))
+
+
+def test_neighbors_have_the_names_of_the_file(edges, edge_file, tmp_path, monkeypatch, capsys):
+    output = tmp_path / "vectors.csv"
+    options = ["--components", 24, "--max-iter", 2, "--recall", 0.001, "--seed", 0, *READING]
+    code, _, err = symrelu(monkeypatch, capsys, "neighbors", edge_file, "-o", output, *options)
+    settings = {"max_iter": 2, "recall": 0.001, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator = NeighborEmbedding(24, **settings).fit(from_edges(edges, duplicates="sum"))
+    met = min(estimator.certificate_.recall, estimator.certificate_.precision) >= 0.001
+    assert (code, err == "") == (0 if met else 3, met)
+    header, rows = read_table(output)
+    assert header == ["node", *(f"x{k + 1}" for k in range(24))]
+    assert [row[0] for row in rows] == [defused(name) for name in estimator.node_names_]
+    vectors = np.array([row[1:] for row in rows], dtype=np.float32)
+    assert_array_equal(vectors, estimator.item_vectors_)

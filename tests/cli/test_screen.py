@@ -206,6 +206,9 @@ class Estimator:
     n_jobs = None
     verbose = 0
 
+    def set_callbacks(self, *callbacks):
+        raise ImportError("set_callbacks needs scikit-learn 1.9 or newer")
+
     def set_params(self, verbose):
         self.verbose = verbose
 
@@ -218,6 +221,7 @@ def test_an_estimator_without_callbacks_logs_its_progress():
 
 
 def test_the_steps_of_an_estimator_are_shown(terminal):
+    pytest.importorskip("sklearn.callback", reason="callbacks need scikit-learn 1.9")
     M, _ = make_relu_gram(30, 2, random_state=0)
     estimator = SymReLU(2, max_iter=3, random_state=0, n_negative=0)
     with screen.estimator_progress(estimator, "x"), warnings.catch_warnings():

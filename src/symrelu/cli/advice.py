@@ -169,7 +169,8 @@ def _with_flag(text: str, name: str, flag: str) -> str:
             return flag
         return f"{flag} {shlex.quote(_WORDS.get((name, value), value))}"
 
-    # Also as the only argument of a call: SymReLU(affinity='self_tuning').
+    # Also as the last argument of a call: SymReLU(affinity='self_tuning').
+    text = re.sub(rf"{_BEFORE}\b\w+\(\w+, {name}={_VALUE}\)", option, text)
     text = re.sub(rf"{_BEFORE}\b\w+\({name}={_VALUE}\)(?<!\.\.\.\))", option, text)
     text = re.sub(rf"{_BEFORE}\b{name}={_VALUE}", option, text)
     # A plain word is an argument if it cannot be anything else: it has an underscore, or begins a requirement.

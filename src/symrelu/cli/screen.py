@@ -35,8 +35,14 @@ class _ResultConsole(Console):
 
 
 class _ErrorConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            self.quiet = True  # nobody reads the messages, but the results are still wanted
+
     def on_broken_pipe(self) -> None:
-        self.quiet = True  # nobody reads the messages, but the results are still wanted
+        raise BrokenPipeError  # rich would exit; before 13.8 it does not call this
 
 
 # Without emoji, which would replace parts of file names such as a:x:b.
@@ -159,7 +165,7 @@ def _plain(value: Any) -> Any:
 
 def note(text: str) -> None:
     """Print what the user should know about the input, on stderr."""
-    output = _current()
+    output, text = _current(), _in_words(text)
     output.notes.append(text)
     if not output.quiet:
         errors.print(message_text("Note:", text, style="cyan"), soft_wrap=True)
@@ -308,8 +314,8 @@ def _is_interactive() -> bool:
 @contextmanager
 def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
     """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
-    # scikit-learn before 1.9 has no callbacks, and with callbacks all fits run in one process.
-    if search or not hasattr(estimator, "set_callbacks") or (estimator.n_jobs or 1) != 1:
+    # With callbacks all fits run in one process.
+    if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
         before = estimator.verbose
         try:
             with search_progress() as verbose:
@@ -318,11 +324,19 @@ def estimator_progress(estimator: Any, description: str, *, search: bool = False
         finally:
             estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
         return
-    estimator.set_callbacks(_StepCallback(description))
     try:
         yield
     finally:
         estimator.set_callbacks()
+
+
+def _set_callback(estimator: Any, callback: _StepCallback) -> bool:
+    """Return whether an estimator takes callbacks, which need scikit-learn 1.9, and set one if it does."""
+    try:
+        estimator.set_callbacks(callback)
+    except ImportError:
+        return False
+    return True
 
 
 class _StepCallback:
