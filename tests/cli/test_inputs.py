@@ -55,6 +55,7 @@ def test_words_are_completed(monkeypatch, capsys):
     assert capsys.readouterr().out.split() == ["keep", "drop", "error"]
 
 
+HUGE = "%%MatrixMarket matrix coordinate real symmetric\n1000000000 1000000000 1\n2 1 1\n"
 EDGES = "a,b,2\nb,a,2\nb,c,1\nc,a,0.5\na,b,2\nc,c,3\n"
 
 
@@ -85,6 +86,8 @@ def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
         ("twice.csv", EDGES, "--duplicates"),
         ("directed.csv", "a,b,1\nb,a,2\n", "--directed"),
         ("broken.npz", "PK", "broken.npz"),
+        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "DOCTYPE"),
+        ("huge.mtx", HUGE, "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
     ],
 )
 def test_files_that_cannot_be_read_are_named(command, name, content, message, tmp_path, monkeypatch, capsys):
@@ -95,8 +98,17 @@ def test_files_that_cannot_be_read_are_named(command, name, content, message, tm
         path.write_text(content)
     files = {"embed": ["-o", "v.csv"], "cluster": [], "rank": [], "fit": ["-r", 1, "-o", "u.npz"]}
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
     before = sorted(tmp_path.iterdir())
     code, out, err = symrelu(monkeypatch, capsys, command, name, *files[command])
     assert (code, out) == (2, "")
     assert message in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("symrelu.files.writing.os.access", lambda *_: False)  # for root, all folders can be
+    for command in (["embed", "-o"], ["cluster", "-o"], ["rank", "-o"], ["fit", "-r", 1, "-o"]):
+        code, out, err = symrelu(monkeypatch, capsys, *command, tmp_path / "x.csv", tmp_path / "missing.csv")
+        assert (code, out) == (2, "")
+        assert f"The output folder {tmp_path} cannot be written to." in " ".join(err.split())

@@ -24,10 +24,17 @@ def test_versions(tmp_path, kind, options):
 
 
 def test_types_of_numbers(tmp_path):
-    numbers = {"single": M.astype(np.float32), "int8": M.astype(np.int8), "logical": M > 0}
+    kinds = ["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
+    numbers = {f"x{kind}": (4 * M).astype(kind) for kind in kinds} | {"logical": M > 0, "whole": np.round(M)}
     io.savemat(tmp_path / "a.mat", numbers)
     for name, matrix in numbers.items():
-        assert_array_equal(read_matlab(tmp_path / "a.mat", name), matrix)
+        found = read_matlab(tmp_path / "a.mat", name)
+        # SciPy writes booleans as bytes with a flag.
+        assert found.dtype == matrix.dtype
+        assert_array_equal(found, matrix)
+    sparse_logical = {"S": sparse.csc_array(M > 0)}
+    io.savemat(tmp_path / "b.mat", sparse_logical)
+    assert_array_equal(read_matlab(tmp_path / "b.mat").toarray(), M > 0)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +44,10 @@ def test_types_of_numbers(tmp_path):
         ({"A": M[:2]}, None, "must have one square matrix, got .*. Pass key= to choose a variable"),
         ({}, None, "must have one square matrix, got no variables"),
         ({"A": M}, "B", r"must have a variable 'B', got the variables 'A' \(3 x 3 double\). Pass another key"),
-        ({"A": "text"}, "A", "'A' must be a matrix of numbers, got the variables 'A' .* char"),
-        ({"A": np.ones((2, 2, 2))}, "A", r"'A' must be a matrix of numbers, got .* \(2 x 2 x 2 double\)"),
-        ({"A": {"b": M}}, "A", "'A' must be a matrix of numbers, got .* struct"),
+        ({"A": "text"}, "A", "the variable must be a matrix of numbers, got 'A' .* char"),
+        ({"A": np.ones((2, 2, 2))}, "A", r"must be a matrix of numbers, got 'A' \(2 x 2 x 2 double\)"),
+        ({"A": M * 1j}, None, "the variable 'A' must hold real numbers, got complex ones"),
+        ({"A": {"b": M}}, "A", "must be a matrix of numbers, got 'A' .* struct"),
     ],
 )
 def test_variables_that_are_refused(tmp_path, variables, key, message):
@@ -63,11 +71,13 @@ def element(content):
     return struct.pack("<II", 15, len(content)) + content
 
 
-@pytest.mark.parametrize("memory", [10**5, None])
-def test_compressed_variables_larger_than_memory(tmp_path, monkeypatch, memory):
-    monkeypatch.setattr(matlab, "available_memory", lambda: memory)
+def test_compressed_variables_larger_than_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(matlab, "available_memory", lambda: 10**5)
     monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 10**5)
-    (tmp_path / "a.mat").write_bytes(HEADER + element(zlib.compress(bytes(10**6))))
+    # A sparse matrix of two rows, with room for many entries.
+    io.savemat(tmp_path / "a.mat", {"A": sparse.csc_array(np.eye(2))})
+    content = (tmp_path / "a.mat").read_bytes()[128:] + bytes(10**6)
+    (tmp_path / "a.mat").write_bytes(HEADER + element(zlib.compress(content)))
     with pytest.raises(MemoryError, match=r"a\.mat must fit into memory, but its variables need"):
         read_matlab(tmp_path / "a.mat")
 
@@ -97,4 +107,46 @@ def test_matrices_larger_than_memory(tmp_path, monkeypatch):
 def test_damaged_files(tmp_path, content):
     (tmp_path / "a.mat").write_bytes(content)
     with pytest.raises(ValueError, match=r"a\.mat (is not a readable mat file|must have one square matrix)"):
+        read_matlab(tmp_path / "a.mat")
+
+
+def test_indices_outside_of_the_matrix(tmp_path):
+    """They brought the whole interpreter down when the matrix was converted."""
+    damaged = sparse.csc_matrix(M)
+    damaged.indices[1] = 10**8
+    io.savemat(tmp_path / "a.mat", {"A": damaged})
+    with pytest.raises(ValueError, match=r"a\.mat is not a readable mat file .* indices"):
+        read_matlab(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csc_array])
+@pytest.mark.parametrize("compressed", [False, True])
+def test_parts_of_an_unknown_type(tmp_path, kind, compressed):
+    """SciPy's reader brings the whole interpreter down."""
+    io.savemat(tmp_path / "a.mat", {"A": kind(M)})
+    content = (tmp_path / "a.mat").read_bytes()
+    values = struct.pack("<II", 9, 8 * (9 if kind is np.asarray else np.count_nonzero(M)))
+    assert content.count(values) == 1
+    content = content.replace(values, b"\xa1" + values[1:])
+    if compressed:
+        content = content[:128] + element(zlib.compress(content[128:]))
+    (tmp_path / "a.mat").write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"a\.mat is not a readable mat file .* a part of the unknown type 161"
+    ):
+        read_matlab(tmp_path / "a.mat")
+
+
+def test_files_of_a_machine_with_the_other_byte_order(tmp_path):
+    def part(kind, content):
+        return struct.pack(">II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+    numbers = part(9, M.T.astype(">f8").tobytes())
+    flags, shape = part(6, struct.pack(">II", 6, 0)), part(5, struct.pack(">ii", 3, 3))
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x01\x00MI"
+    (tmp_path / "a.mat").write_bytes(header + part(14, flags + shape + part(1, b"name") + numbers))
+    assert_array_equal(read_matlab(tmp_path / "a.mat"), M)
+    content = (tmp_path / "a.mat").read_bytes().replace(numbers[:8], struct.pack(">II", 161, 72))
+    (tmp_path / "a.mat").write_bytes(content)
+    with pytest.raises(ValueError, match="a part of the unknown type 161"):
         read_matlab(tmp_path / "a.mat")

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from graph_sources import NAMES, anndata_graph, networkx
+from graph_sources import NAMES, A, anndata_graph, networkx
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
@@ -195,6 +195,16 @@ def test_h5ad_files_larger_than_memory(tmp_path, monkeypatch):
         del file["obsp/distances"]
         file.create_dataset("obsp/distances", (10**6, 10**6), "f8", chunks=(100, 100))
     with pytest.raises(MemoryError, match=r"a\.h5ad must fit into memory, but its tables need 8000\.0 GB"):
+        read_graph(path)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix])
+def test_indices_outside_of_the_matrix(tmp_path, kind):
+    h5py = pytest.importorskip("h5py")
+    path = write_h5ad(tmp_path / "a.h5ad", graph=kind(A))
+    with h5py.File(path, "r+") as file:
+        file["obsp/connectivities/indices"][1] = 10**8
+    with pytest.raises(ValueError, match=r"a\.h5ad is not a readable h5ad file .* indices"):
         read_graph(path)
 
 

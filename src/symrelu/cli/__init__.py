@@ -30,7 +30,7 @@ EXAMPLES = (
     "symrelu fit graph.csv --rank 16 -o fit.npz --json",
 )
 _EXIT_CODES = (
-    "[bold]Exit codes:[/bold] 0 done; 1 unexpected error; 2 invalid options, or a file that cannot be read or "
+    "Exit codes: 0 done; 1 unexpected error; 2 invalid options, or a file that cannot be read or "
     "written; 3 the result was written, but it misses the goal that was set (neighbors); 130 interrupted by "
     "Ctrl-C, with the result so far written if there is one; "
     f"{BROKEN_PIPE_CODE} the reader of the output went away; {TERMINATED_CODE} terminated."

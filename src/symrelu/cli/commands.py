@@ -70,7 +70,7 @@ def load_command(name: str) -> Any:
 def examples_text(examples: tuple[str, ...]) -> str:
     """Return examples as the end of a help text."""
     # Separate paragraphs, because some releases of Typer join the lines of one.
-    return "\n\n".join(["[bold]Examples:[/bold]", *(example.replace("[", r"\[") for example in examples)])
+    return "\n\n".join(["Examples:", *examples])
 
 
 def add_stand_ins(app: typer.Typer) -> None:

@@ -15,7 +15,7 @@ from symrelu.files import read_matrix
 from symrelu.graphs import Labelled, read_graph_file
 
 _PANEL = "How FILE is read"
-_MATRICES = (".npz", ".npy", ".mtx")
+_MATRICES = (".npz", ".npy", ".mtx", ".mtx.gz")
 
 GraphFile = Annotated[
     Path,
@@ -141,7 +141,7 @@ def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) 
     """
     keywords = reading_options(options)
     # With other options the user asks for a change of the matrix, which only read_graph_file makes.
-    if masked and keywords == reading_options({}) and file.suffix.lower() in _MATRICES:
+    if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
         return Labelled(read_matrix(file), None)
     found = read_graph_file(file, **keywords)
     for text in found.notes:

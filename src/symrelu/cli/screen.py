@@ -35,8 +35,14 @@ class _ResultConsole(Console):
 
 
 class _ErrorConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            self.quiet = True  # nobody reads the messages, but the results are still wanted
+
     def on_broken_pipe(self) -> None:
-        self.quiet = True  # nobody reads the messages, but the results are still wanted
+        raise BrokenPipeError  # rich would exit; before 13.8 it does not call this
 
 
 # Without emoji, which would replace parts of file names such as a:x:b.
@@ -244,15 +250,16 @@ class _Lines:
 
     def __init__(self, description: str, total: int) -> None:
         self.description, self.total, self.done = description, total, 0
-        self.began = self.shown = time.monotonic()
 
     def advance(self, error: float) -> None:
         self.done += 1
         now = time.monotonic()
+        if self.done == 1:
+            self.began = self.shown = now  # what came before may have been compilation, which is not repeated
         if now - self.shown < SECONDS_BETWEEN_LINES:
             return
         self.shown = now
-        left = timedelta(seconds=round((now - self.began) * (self.total / self.done - 1)))
+        left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
         steps = f"step {self.done} of at most {self.total}"
         line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
         errors.print(Text(line), soft_wrap=True)
@@ -307,8 +314,8 @@ def _is_interactive() -> bool:
 @contextmanager
 def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
     """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
-    # scikit-learn before 1.9 has no callbacks, and with callbacks all fits run in one process.
-    if search or not hasattr(estimator, "set_callbacks") or (estimator.n_jobs or 1) != 1:
+    # With callbacks all fits run in one process.
+    if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
         before = estimator.verbose
         try:
             with search_progress() as verbose:
@@ -317,11 +324,19 @@ def estimator_progress(estimator: Any, description: str, *, search: bool = False
         finally:
             estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
         return
-    estimator.set_callbacks(_StepCallback(description))
     try:
         yield
     finally:
         estimator.set_callbacks()
+
+
+def _set_callback(estimator: Any, callback: _StepCallback) -> bool:
+    """Return whether an estimator takes callbacks, which need scikit-learn 1.9, and set one if it does."""
+    try:
+        estimator.set_callbacks(callback)
+    except ImportError:
+        return False
+    return True
 
 
 class _StepCallback:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from symrelu.kernels.memory import available_memory
 
@@ -39,8 +40,15 @@ def naming_damaged_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
     """Turn any error of a parser into one that names the damaged file."""
     try:
         yield
-    except (WrongKind, DamagedFile, MemoryError):
+    except (WrongKind, DamagedFile):
         raise
+    except MemoryError as error:
+        if str(path) in str(error):
+            raise
+        raise MemoryError(
+            f"{path} must fit into memory, but it does not: {str(error) or 'out of memory'}. "
+            "The file may be damaged."
+        ) from error
     except Exception as error:  # zlib, zipfile, NumPy and SciPy each raise different types
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DamagedFile(f"{path} is not a readable {kind} file (damaged or truncated?): {reason}") from error
@@ -78,3 +86,10 @@ def in_units(count: int) -> str:
 def check_rows(path: Path, rows: int, columns: int) -> None:
     """Raise if a sparse matrix has too many rows for any fit; empty rows take no space in a file."""
     check_room(path, _BYTES_PER_ROW * max(rows, columns), f"fits of a {rows} x {columns} matrix")
+
+
+def check_indices(matrix: Any) -> None:
+    """Raise if a sparse matrix has indices outside of its shape, before any code works with it."""
+    # Compiled code does not check indices, and would read outside the arrays. coo checks its own.
+    if matrix.format in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)

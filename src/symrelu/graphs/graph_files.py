@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
+from scipy import sparse
 
-from symrelu.files.checks import WrongKind, check_room, naming_damaged_file, naming_missing_library
+from symrelu.files.checks import (
+    WrongKind,
+    check_indices,
+    check_room,
+    naming_damaged_file,
+    naming_missing_library,
+)
 from symrelu.files.text import open_text, read_bytes
 from symrelu.graphs.annotated import from_anndata
 from symrelu.graphs.columns import AUTO
@@ -64,6 +71,8 @@ def read_h5ad(path: Path, key: str | None) -> Labelled:
             check_room(path, _stored_bytes(h5py, file), "its tables")
         # Backed, so that the matrix of samples x features stays in the file.
         adata = anndata.read_h5ad(path, backed="r")
+        for graph in filter(sparse.issparse, adata.obsp.values()):
+            check_indices(graph)
     try:
         labelled = from_anndata(adata, key)
     finally:
