@@ -2,14 +2,14 @@
 
 import csv
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 from command_line import symrelu
 from scipy import sparse
 
-from symrelu import LinkPredictor, Problem
+from symrelu import LinkPredictor, Problem, Status, decompose
 from symrelu.baselines.common_neighbors import resource_allocation
 from symrelu.fit.link_evaluation import METRICS, evaluate_scores, link_splits, split_generator
 
@@ -81,6 +81,19 @@ def test_ctrl_c(graph, call, monkeypatch):
     monkeypatch.setattr(LinkPredictor, "fit", interrupted)
     code, out, err = call("evaluate", graph, "-o", "m.csv")
     assert (code, out) == (130, "")
+    assert "nothing was measured" in err
+
+
+def test_ctrl_c_in_a_fit(graph, call, monkeypatch):
+    """The fit returns what it has, and would warn that it was interrupted."""
+
+    def interrupted(*arguments, **settings):
+        return replace(decompose(*arguments, **settings), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr("symrelu.estimators.base.decompose", interrupted)
+    code, out, err = call("evaluate", graph, *QUICK)
+    assert (code, out) == (130, "")
+    assert "Warning" not in err
     assert "nothing was measured" in err
 
 

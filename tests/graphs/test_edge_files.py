@@ -4,12 +4,13 @@ import csv
 import gzip
 import io
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from symrelu.graphs import read_graph, read_graph_file
+from symrelu.graphs import from_edges, read_graph, read_graph_file
 
 FOUND = (["ann", "bob", "cid"], [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
 
@@ -216,3 +217,30 @@ def test_round_trip(tmp_path_factory, edges, delimiter):
     directed = {(i, j, w) for i, j, w in edges} | {(j, i, w) for i, j, w in edges}
     assert found(file) <= directed
     assert len(found(file)) == len(edges)
+
+
+def large_list():
+    """Edges of 5000 nodes with repeated ones, self loops, both directions, and names that need quotes."""
+    rng = np.random.default_rng(0)
+    odd = ["Zoë {}", '{} "the great"', "{}, jun.", "0{}", "{}\n2nd line", "#{}", " {}"]
+    names = [odd[k % len(odd)].format(k) for k in range(5000)]
+    ends = rng.integers(0, 5000, (20_000, 2))
+    ends[:50] = ends[50:100]
+    ends[100:150] = ends[150:200, ::-1]
+    ends[200:250, 0] = ends[200:250, 1]
+    weights = rng.integers(1, 99, len(ends)) / 8
+    return [(names[i], names[j], w) for (i, j), w in zip(ends, weights.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("rules", [("sum", "keep", "mean"), ("max", "drop", "sum"), ("sum", "keep", "max")])
+def test_a_large_list_against_from_edges(tmp_path, rules):
+    edges, text = large_list(), io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
+    writer.writerow(["to", "weight", "from"])
+    writer.writerows((j, w, i) for i, j, w in edges)
+    options = dict(zip(("duplicates", "self_loops", "directed"), rules, strict=True))
+    file = read(tmp_path, f"# made by a test\n{text.getvalue()}\n\n", **options)
+    matrix, labels = from_edges(edges, **options)
+    assert file.labelled.labels.tolist() == labels.tolist()
+    assert (file.labelled.matrix != matrix).nnz == 0
+    assert len(file.notes) == 3

@@ -66,7 +66,7 @@ def test_weights(tmp_path, extension):
     graph.add_edge("b", "c", value=3.0, weight=5.0)
     (matrix, _), notes = read(tmp_path, graph, extension)
     assert_array_equal(matrix.toarray(), [[0, 1, 0], [1, 0, 5], [0, 5, 0]])
-    assert notes == ("1 edges without the attribute 'weight' have weight 1",)
+    assert notes == ("edges without the attribute 'weight' have weight 1: 1 of 2",)
     assert read(tmp_path, graph, extension, weight="value").labelled.matrix.max() == 3
     with pytest.raises(
         ValueError, match=r"must have edges with the attribute 'w', got \['kind', 'value', 'weight'\]"
@@ -96,7 +96,7 @@ def test_names_are_what_people_see(tmp_path, labels, names, notes):
     (_, found), said = read(tmp_path, graph_of([("a", "b", 1.0)], **labels), "graphml")
     assert found.tolist() == names
     assert said == tuple(
-        f"nodes are named by their ids, because not all have a {note} of their own" for note in notes
+        f"nodes are named by their ids: {note!r} is missing or the same for some of them" for note in notes
     )
 
 

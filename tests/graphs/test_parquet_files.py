@@ -105,8 +105,11 @@ def test_tables_that_are_refused(write, columns, message):
 
 def test_more_edges_than_memory(write, monkeypatch):
     path = write(source=["a"] * 1000, target=["b"] * 1000)
-    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 10**5)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 99_000)
     with pytest.raises(MemoryError, match=r"a\.parquet must fit into memory, but its 1000 edges need 100\."):
+        read_graph(path, duplicates="max")
+    path = write(source=["a" * 10**5], target=["b"])
+    with pytest.raises(MemoryError, match=r"a\.parquet must fit into memory, but its columns need 100\.1 kB"):
         read_graph(path, duplicates="max")
 
 

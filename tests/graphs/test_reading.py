@@ -130,6 +130,14 @@ def test_options_without_a_meaning(tmp_path, extension, option):
         read_graph(path, **option)
 
 
+@pytest.mark.parametrize("extension", FORMATS)
+def test_extensions_in_capitals(tmp_path, extension):
+    path = tmp_path / f"graph.{extension}"
+    FORMATS[extension][0](path)
+    path = path.rename(tmp_path / f"GRAPH.{extension.upper()}")
+    assert by_name(read_graph(path)) == by_name(Labelled(A, None))
+
+
 def test_lists_are_read_as_from_edges_reads_them(tmp_path):
     write_text(tmp_path / "graph.csv", ",")
     matrix, labels = from_edges(EDGES)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import LinkPredictor, Problem
 from symrelu.baselines.common_neighbors import degree_product, resource_allocation
@@ -69,7 +71,8 @@ def evaluate(
     predictor = LinkPredictor(**estimator_settings(LinkPredictor, options))
     labelled = read_input(file, options)
     try:
-        with search_progress() as verbose:
+        with search_progress() as verbose, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*the fit was interrupted", ConvergenceWarning)
             predictor.set_params(verbose=verbose)
             found = _evaluations(predictor, labelled, fraction, splits, split_seed)
     except KeyboardInterrupt:

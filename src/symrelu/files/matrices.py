@@ -47,7 +47,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     """
     path = Path(path)
     check_readable(path)
-    suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    suffixes = ("".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix).lower()
     readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": read_matrix_market, ".mtx.gz": read_matrix_market}
     if suffixes not in readers:
         raise ValueError(f"{path} must be one of {_READABLE}, got the extension {path.suffix!r}.")

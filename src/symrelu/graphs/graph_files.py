@@ -6,7 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,12 +71,11 @@ def read_h5ad(path: Path, key: str | None) -> Labelled:
             check_room(path, _stored_bytes(h5py, file), "its tables")
         # Backed, so that the matrix of samples x features stays in the file.
         adata = anndata.read_h5ad(path, backed="r")
-        for graph in filter(sparse.issparse, adata.obsp.values()):
-            check_indices(graph)
-    try:
+    with closing(adata.file):
+        with naming_damaged_file(path, "h5ad"):
+            for graph in filter(sparse.issparse, adata.obsp.values()):
+                check_indices(graph)
         labelled = from_anndata(adata, key)
-    finally:
-        adata.file.close()
     names = labelled.labels
     if names is not None and len(set(names)) < len(names):
         seen: set[str] = set()
@@ -144,7 +143,7 @@ def _names_of(graph: Any) -> tuple[list[str], tuple[str, ...]]:
         if labels and len(names) == len(labels) == len(set(names)):
             return names, ()
         if names and not notes:
-            notes = (f"nodes are named by their ids, because not all have a {attribute} of their own",)
+            notes = (f"nodes are named by their ids: {attribute!r} is missing or the same for some of them",)
     return [str(node) for node in graph], notes
 
 
@@ -160,7 +159,9 @@ def _weights_of(path: Path, edges: Sequence[dict[str, Any]], weight: Any) -> tup
             "name: weight=..."
         )
     missing = sum(weight not in data for data in edges)
-    notes = (f"{missing} edges without the attribute {weight!r} have weight 1",) if missing else ()
+    notes = (
+        (f"edges without the attribute {weight!r} have weight 1: {missing} of {len(edges)}",) if missing else ()
+    )
     return [data.get(weight, 1.0) for data in edges], notes
 
 
