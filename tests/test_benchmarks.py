@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
 # Those that start processes are processes themselves. The others are called, since an import takes seconds.
 PROCESSES = {
     "memory.py --n 300 --rank 3 --steps 1": "MB",
+    "reading.py --edges 300 --rounds 1 --output out.json": "| pandas  |",
     (
         "usefulness.py --tasks images communities --data digits karate --seeds 1 --jobs 2 --output out "
         "--store values.csv --methods 'control: linkage on M' Louvain"

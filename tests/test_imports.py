@@ -37,7 +37,14 @@ ABOVE_ALL = 0  # the level of names that LINES does not list: no package may imp
 # Who imports symrelu itself, for its version alone.
 READ_THE_VERSION = {"fit/checkpoint.py", "experiments/cells.py", "experiments/environment.py"}
 # Who imports parts of symrelu by strings, from tables or folders of its own.
-IMPORT_BY_STRING = {"__init__.py", "old_names.py", "operators/__init__.py", "experiments/__init__.py"}
+IMPORT_BY_STRING = {
+    "__init__.py",
+    "old_names.py",
+    "operators/__init__.py",
+    "experiments/__init__.py",
+    "cli/__init__.py",
+    "cli/commands.py",
+}
 
 FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 

@@ -26,7 +26,7 @@ def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     assert plot.read_bytes()[:4] == PNG
     assert f"{expected.relative_error:.6g}" in out
-    assert "relative_error reached tol" in out
+    assert "the relative error reached tol" in out
 
 
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):
@@ -128,16 +128,16 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         ),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--held-out", "1e-9"], "must hide at least one pair"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--solver", "sgd"], "solver must be one of 'aapb'"),
-        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "n_negative must be 'auto' or"),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "few"], "--n-negative must be 'auto' or"),
         (
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
-            "n_negative must be an integer from",
+            "--n-negative must be an integer from",
         ),
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
-        (["letter.txt", "--rank", "2", "-o", "x.npz"], "got the extension '.txt'"),
+        (["letter.docx", "--rank", "2", "-o", "x.npz"], "extension '.docx'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),
         # issue 11.13
         (["number.npy", "--rank", "2", "-o", "x.npz"], "must hold a matrix, got an array of shape ()"),
@@ -153,7 +153,7 @@ def test_errors_are_sentences(tmp_path, matrix_file, monkeypatch, capsys, argume
     monkeypatch.chdir(tmp_path)
     (tmp_path / "letter.npz").write_text("Dear reader")
     (tmp_path / "weights.npz").write_bytes(matrix_file.read_bytes())
-    (tmp_path / "letter.txt").write_text("Dear reader")
+    (tmp_path / "letter.docx").write_text("Dear reader")
     np.save(tmp_path / "number.npy", 3.0)
     parts = {"data": np.ones((1, 1, 0)), "indices": [0], "indptr": [0, 1], "shape": (1, 0)}
     np.savez(tmp_path / "blocks.npz", format="bsr", **parts)
@@ -193,7 +193,7 @@ def test_warnings_are_sentences(tmp_path, matrix_file, monkeypatch, capsys):
         warnings.simplefilter("default")
         code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 1)
     assert code == 0
-    assert err.startswith("Warning: The checkpoint ")
+    assert "Warning: The checkpoint " in err
     assert r"a\x1b[31m could not be written: the disk is full. The fit continues" in err
 
 
@@ -257,7 +257,7 @@ def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)
     assert code == 2
-    assert "it was written with alpha=0.0, this fit has alpha=1.0" in " ".join(err.split())
+    assert "it was written with --alpha 0.0, this fit has --alpha 1.0" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 1e200])

@@ -5,7 +5,7 @@ import pytest
 from command_line import symrelu
 from scipy import io, sparse
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, Solution, cli, decompose
+from symrelu import AAPB, LBFGS, PALM, Checkpoint, Eigen, Solution, cli, decompose
 
 
 def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, capsys):
@@ -44,7 +44,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "max_time": 8.0,
         "random_state": 2,
         "backend": "sparse",
-        "checkpoint": tmp_path / "c.npz",
+        "checkpoint": Checkpoint(tmp_path / "c.npz"),
     }
 
 

@@ -1,17 +1,26 @@
 """What is shown on the terminal."""
 
-import csv
+import errno
 import io as streams
+import json
+import logging
 import os
-import re
 import subprocess
 import sys
+import warnings
+from enum import Enum
+from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from command_line import symrelu
 from rich.console import Console
+from sklearn.exceptions import ConvergenceWarning
 
+from symrelu import LBFGS, SymReLU
 from symrelu.cli import screen
+from symrelu.datasets import make_relu_gram
 
 PNG = b"\x89PNG"
 
@@ -37,7 +46,7 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
     output = f"out {name}"
     fit = ("fit", name, "--rank", 2, "-o", output, "--max-iter", 1)
     code, out, err = symrelu(monkeypatch, capsys, *fit, "--plot", "p.png")
-    assert (code, err) == (0, "")
+    assert (code, "Warning" in err) == (0, False)
     assert f"out {NAMES[name]}" in out.replace("\n" + " " * 20, "")
     assert (tmp_path / "p.png").read_bytes()[:4] == PNG
     (tmp_path / name).unlink()
@@ -49,23 +58,10 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
 def test_names_in_the_progress_bar(monkeypatch, name):
     terminal = streams.StringIO()
     console = Console(file=terminal, force_terminal=True, width=200, color_system=None, emoji=False)
-    monkeypatch.setattr(screen, "console", console)
+    monkeypatch.setattr(screen, "errors", console)
     with screen.fit_progress(name, 1):
         pass
     assert NAMES[name] in terminal.getvalue()
-
-
-@pytest.mark.parametrize("width", [40, 80, 300])
-def test_no_terminal_cuts_a_number(tmp_path, monkeypatch, capsys, short_fits, width):
-    monkeypatch.setattr(screen.console, "width", width, raising=False)
-    monkeypatch.setenv("COLUMNS", str(width))
-    code, out, _ = symrelu(monkeypatch, capsys, "reproduce", "synthetic", "--quick", "-o", tmp_path)
-    assert code == 0
-    assert "…" not in out
-    lines = (tmp_path / "synthetic_step10_uniform_error.csv").read_text(encoding="utf-8").splitlines()
-    for line in csv.DictReader(lines):
-        mantissa, exponent = f"{float(line['mean']):.2e}".split("e")
-        assert f"{mantissa}e{int(exponent)}" in out
 
 
 def test_letters_that_the_terminal_does_not_know(tmp_path, no_data):
@@ -83,8 +79,164 @@ cli.main()
     assert "10 of 10 fits are stored" in result.stdout
 
 
-def test_a_run_without_a_terminal_says_how_far_it_is(tmp_path, monkeypatch, capsys, no_data, short_fits):
-    monkeypatch.setattr(screen.CellProgress, "SECONDS_BETWEEN_LINES", 0.0)
-    code, _, err = symrelu(monkeypatch, capsys, "reproduce", "real", "-o", tmp_path)
-    assert code == 0
-    assert re.search(r"\d/10 fits, \d+% of the work, 0:00:\d\d left", err)
+class Colour(Enum):
+    DEEP_RED = 1
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (1.5, 1.5),
+        (float("nan"), None),
+        (float("inf"), None),
+        (np.float32(0.5), 0.5),
+        (np.float64("nan"), None),
+        (np.int64(3), 3),
+        (np.array([[1.0, np.nan]]), [[1.0, None]]),
+        ({3: (True, None, "a")}, {"3": [True, None, "a"]}),
+        (Path("a") / "b", os.path.join("a", "b")),
+        (Colour.DEEP_RED, "deep_red"),
+        (LBFGS(memory=3), "LBFGS(memory=3)"),
+    ],
+)
+def test_values_of_the_json_object(value, plain, capsys):
+    with screen.showing(screen.Output(json=True)):
+        screen.report({"value": value}, [("not", "shown")])
+    found = json.loads(capsys.readouterr().out)
+    assert found["value"] == plain
+    assert type(found["value"]) is type(plain)
+
+
+def test_notes_and_warnings_are_in_the_json_object_and_on_stderr(capsys):
+    with screen.showing(screen.Output(json=True)):
+        screen.note("12 self loops are on the diagonal")
+        screen.show_warning("It is late.")
+        screen.report({"seconds": 7})
+    out, err = capsys.readouterr()
+    found = {"seconds": 7, "notes": ["12 self loops are on the diagonal"], "warnings": ["It is late."]}
+    assert json.loads(out) == found
+    assert err == "Note: 12 self loops are on the diagonal\nWarning: It is late.\n"
+
+
+def test_what_is_shown_without_json(capsys):
+    screen.report(
+        {"a": 1}, "Prose, " * 20, [("first", 1), ("[second]", "[red]b")], screen.message_text("File:", "x" * 90)
+    )
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    assert [line.split() for line in lines[-3:]] == [
+        ["first", "1"],
+        ["[second]", "[red]b"],
+        ["File:", "x" * 90],
+    ]
+
+
+def test_quiet_leaves_warnings(capsys):
+    with screen.showing(screen.Output(quiet=True)):
+        screen.note("not shown")
+        screen.show_warning("shown")
+        screen.report({"a": 1}, [("a", 1)])
+        with screen.fit_progress("x", 2) as callback:
+            callback(step(1))
+        with screen.search_progress() as verbose:
+            assert verbose == 0
+    assert capsys.readouterr() == ("", "Warning: shown\n")
+
+
+def step(error):
+    return SimpleNamespace(record=SimpleNamespace(relative_error=error))
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
+    clock = iter([104.0, 114.0, 115.0, 130.0])  # when the steps end
+    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
+    with screen.fit_progress("a[b]c.npz", 10) as callback:
+        for error in (0.5, 0.25, 0.125, 0.1):
+            callback(step(error))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "a[b]c.npz: step 2 of at most 10, relative error 0.25, at most 0:01:20 left",
+        "a[b]c.npz: step 4 of at most 10, relative error 0.1, at most 0:00:52 left",
+    ]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal as stderr; return what it has received."""
+    received = streams.StringIO()
+    console = Console(file=received, force_terminal=True, width=200, color_system=None, emoji=False)
+    monkeypatch.setattr(screen, "errors", console)
+    monkeypatch.setenv("TERM", "xterm")
+    return received
+
+
+def test_progress_on_a_terminal_is_a_bar(terminal, capsys):
+    with screen.fit_progress("graph.npz", 10) as callback:
+        callback(step(0.123456))
+    assert "1/10 relative error 0.1235" in terminal.getvalue()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_messages_of_a_search_replace_one_another(terminal):
+    logger = logging.getLogger("symrelu")
+    with screen.search_progress() as verbose:
+        assert verbose == 1
+        logger.warning("rank 4 [of 8]")
+    assert "rank 4 [of 8]" in terminal.getvalue()
+    assert not logger.handlers
+
+
+def test_a_search_without_a_terminal_prints_a_line_now_and_then(monkeypatch, capsys):
+    clock = iter([100.0, 104.0, 111.0, 111.0])
+    with screen.search_progress():
+        monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
+        (handler,) = logging.getLogger("symrelu").handlers
+        handler.shown = 100.0
+        for text in ("", "first", "second"):
+            handler.emit(logging.makeLogRecord({"msg": text}))
+    assert capsys.readouterr() == ("", "second\n")
+
+
+class Estimator:
+    """What the progress needs of an estimator that has no callbacks, as with scikit-learn before 1.9."""
+
+    n_jobs = None
+    verbose = 0
+
+    def set_callbacks(self, *callbacks):
+        raise ImportError("set_callbacks needs scikit-learn 1.9 or newer")
+
+    def set_params(self, verbose):
+        self.verbose = verbose
+
+
+def test_an_estimator_without_callbacks_logs_its_progress():
+    estimator = Estimator()
+    with screen.estimator_progress(estimator, "x"):
+        assert estimator.verbose == 1
+    assert estimator.verbose == 0
+
+
+def test_the_steps_of_an_estimator_are_shown(terminal):
+    pytest.importorskip("sklearn.callback", reason="callbacks need scikit-learn 1.9")
+    M, _ = make_relu_gram(30, 2, random_state=0)
+    estimator = SymReLU(2, max_iter=3, random_state=0, n_negative=0)
+    with screen.estimator_progress(estimator, "x"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(M)
+    assert "3/3 relative error" in terminal.getvalue()
+    assert not hasattr(estimator, "_skl_callbacks")
+
+
+def test_messages_that_nobody_reads_do_not_end_the_run(monkeypatch):
+    class Broken(streams.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    console = screen._ErrorConsole(file=Broken())
+    monkeypatch.setattr(screen, "errors", console)
+    screen.note("not read")
+    assert console.quiet

@@ -21,11 +21,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symrelu import Status, SymReLU, decompose
 from symrelu.datasets import load_digits_graph
-from symrelu.estimators import links as links_module
 from symrelu.estimators.links import LinkPredictor
-from symrelu.fit.link_evaluation import link_splits
+from symrelu.fit.link_evaluation import link_splits, split_generator
 from symrelu.problem import Problem
-from symrelu.validation import random_generator
 
 NOT_OF_DECOMPOSE = ("n_components", "shrinkage", "degree_regularization", "n_init", "n_jobs")
 MODEL = {"n_negative": 1, "zero_weight": 0.1, "diagonal": "ignore"}
@@ -731,7 +729,7 @@ def test_evaluation_is_that_of_fits_without_the_hidden_links(made):
     B, mask = weighted_graph(n=60, loops=False), small_mask(60)
     predictor = LinkPredictor(3, n_init=1, random_state=0)
     evaluation = predictor.evaluate(B, mask=mask, fraction=0.2, n_splits=2, random_state=5)
-    rng = random_generator(5, links_module._STREAM)
+    rng = split_generator(5)
     splits = list(link_splits(Problem.of(B, mask, "ignore"), 0.2, 2, rng))
     for split, found in zip(splits, evaluation.splits, strict=True):
         i, j = split.links

@@ -11,16 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matrix_files import npy, npz, traced
+from scipy import sparse
 
 from symrelu.files import checks
 from symrelu.files.checks import (
     DamagedFile,
     WrongKind,
+    check_indices,
     check_readable,
     check_room,
     check_rows,
     in_units,
     naming_damaged_file,
+    naming_missing_library,
 )
 
 MTX = b"%%MatrixMarket matrix coordinate real general\n"
@@ -219,12 +222,41 @@ def test_what_a_parser_says_becomes_one_error_with_the_name(error):
 
 
 @pytest.mark.parametrize(
-    "error", [WrongKind("a"), DamagedFile("b"), MemoryError("c"), KeyboardInterrupt()], ids=repr
+    "error", [WrongKind("a"), DamagedFile("b"), MemoryError("c a.npz"), KeyboardInterrupt()], ids=repr
 )
 def test_errors_that_are_clear_pass_unchanged(error):
     with pytest.raises(type(error)) as caught, naming_damaged_file("a.npz", "npz"):
         raise error
     assert caught.value is error
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("no room")])
+def test_a_parser_that_runs_out_of_memory(error):
+    message = r"a\.npz must fit into memory, but it does not: (out of memory|no room)"
+    with pytest.raises(MemoryError, match=message), naming_damaged_file("a.npz", "npz"):
+        raise error
+
+
+def test_missing_libraries_are_named():
+    message = r"Reading a \.gml file needs networkx, .* pip install 'symrelu\[graph\]'"
+    with pytest.raises(ImportError, match=message), naming_missing_library("networkx", "graph", ".gml"):
+        raise ImportError("no networkx")
+
+
+def test_indices_outside_of_a_matrix():
+    for kind in (sparse.csr_array, sparse.csc_array, sparse.coo_array):
+        check_indices(kind(np.eye(3)))
+    damaged = sparse.csc_array(np.eye(3))
+    damaged.indices[1] = 7
+    with pytest.raises(ValueError, match="indices"):
+        check_indices(damaged)
+
+
+def test_files_without_permission(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # root may read everything
+    with pytest.raises(PermissionError, match="cannot be read: permission denied"):
+        check_readable(tmp_path / "file")
 
 
 def test_what_can_be_read(tmp_path):

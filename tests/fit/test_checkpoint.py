@@ -20,7 +20,7 @@ from same_fits import assert_same
 from symrelu import Checkpoint, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.files import write_atomically
-from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning
+from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning, DifferentFit, read_origin
 from symrelu.problem import fingerprint
 
 M, _ = make_relu_gram(60, 4, random_state=0)
@@ -335,6 +335,7 @@ DAMAGE = {
         "its evaluations is -1, not a count",
     ),
     "a count of text": ({"checkpoint": lambda h: h.update(next_confirmation="1")}, "its next_confirmation is"),
+    "an origin of text": ({"checkpoint": lambda h: h.update(origin="x")}, "its origin must be a JSON object"),
     "endless seconds": ({"checkpoint": lambda h: h.update(seconds=float("inf"))}, "its seconds are inf"),
 }
 
@@ -502,3 +503,62 @@ def test_bad_settings():
         Checkpoint(3)
     with pytest.raises(ValueError, match=r"Checkpoint\(every=...\) must be a finite number >= 0, got -1"):
         Checkpoint("a", every=-1)
+    with pytest.raises(TypeError, match=r"Checkpoint\(origin=...\) must be a dict, got str"):
+        Checkpoint("a", origin="graph.csv")
+
+
+ORIGIN = {"file": "graph.csv", "settings": {"rank": 3, "tol": 0.5, "mask": None}}
+
+
+def test_the_origin_of_a_fit_is_read_back(path):
+    decompose(M, 3, max_iter=3, checkpoint=Checkpoint(path, origin=ORIGIN), **FIT)
+    assert read_origin(path) == ORIGIN
+    assert_same(decompose(M, 3, max_iter=9, **FIT), resume(path))
+    assert read_origin(path) == ORIGIN  # a path alone has no origin to put in its place
+    decompose(M, 3, max_iter=12, checkpoint=Checkpoint(path, origin={"file": "moved.csv"}), **FIT)
+    assert read_origin(path) == {"file": "moved.csv"}
+
+
+def test_files_without_an_origin(path):
+    decompose(M, 3, max_iter=3, checkpoint=path, **FIT)
+    assert read_origin(path) is None
+    with np.load(path) as content:
+        assert "origin" not in json.loads(str(content["checkpoint"]))
+
+
+def test_an_origin_does_not_make_another_checkpoint(path):
+    given = dict(ORIGIN)
+    checkpoint = Checkpoint(path, origin=given)
+    given.clear()
+    assert checkpoint.origin == ORIGIN
+    assert checkpoint == Checkpoint(path)
+    assert hash(checkpoint) == hash(Checkpoint(path))
+    assert repr(checkpoint) == repr(Checkpoint(path))
+
+
+@pytest.mark.parametrize("value", [Path("graph.csv"), {1, 2}, float("nan"), np.int64(3)])
+def test_an_origin_that_json_cannot_hold(value, path):
+    with pytest.raises(
+        TypeError, match=r"Checkpoint\(origin=...\) must hold JSON values only: .* Convert paths"
+    ):
+        Checkpoint(path, origin={"deep": [{"value": value}]})
+
+
+def test_the_origin_of_no_checkpoint(path):
+    with pytest.raises(FileNotFoundError, match=r"fit.ckpt does not exist"):
+        read_origin(path)
+    np.savez(path.with_suffix(".npz"), a=1)
+    with pytest.raises(
+        ValueError, match=r"cannot resume from the checkpoint .*fit.npz: it is not a checkpoint"
+    ):
+        read_origin(path.with_suffix(".npz"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_differs_is_named(name, path):
+    decompose(M, 3, max_iter=3, checkpoint=path, **FIT)
+    changes, message = OTHERS[name]
+    with pytest.raises(ValueError, match=message) as caught:
+        decompose(**{"M": M, "rank": 3, "checkpoint": path, **FIT, **changes})
+    assert isinstance(caught.value.__cause__, DifferentFit)
+    assert caught.value.__cause__.part in message

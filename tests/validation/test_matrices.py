@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu import decompose
-from symrelu.validation import check_mask, check_similarity
+from symrelu.validation import check_mask, check_similarity, find_asymmetry
 
 GOOD = np.array([[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 2.0]])
 
@@ -132,3 +132,20 @@ def test_mask_forms(kind):
 def test_mask_with_duplicates_and_explicit_false():
     mask = sparse.coo_array(([True, True, True, False], ([0, 0, 1, 2], [1, 1, 0, 2])), shape=(3, 3))
     assert check_mask(mask, 3).nnz == 2
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, bool])
+def test_where_a_matrix_is_asymmetric(kind, dtype):
+    M = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]]).astype(dtype)
+    assert find_asymmetry(kind(M)) is None
+    M[2, 1] = 0
+    assert sorted(find_asymmetry(kind(M))) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_rounding_and_nan_are_not_asymmetry(kind):
+    M = np.array([[0, 1 + 1e-13], [1, 0]])
+    assert find_asymmetry(kind(M)) is None
+    M[0, 1] = np.nan
+    assert find_asymmetry(kind(M)) is None

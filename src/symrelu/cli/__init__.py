@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Annotated, Any
 
 try:
     import rich  # noqa: F401
@@ -11,19 +18,48 @@ try:
 except ImportError as missing:  # pragma: no cover
     raise SystemExit("The command line needs typer and rich: pip install 'symrelu[cli]'.") from missing
 
-from symrelu.cli import demo, fit, rank, reproduce
-from symrelu.cli.screen import print_error, show_warning
+from symrelu import __version__
+from symrelu.cli.commands import COMMANDS, LazyGroup, add_stand_ins, examples_text
+
+BROKEN_PIPE_CODE = 128 + 13  # as shells report a program that SIGPIPE ended; Windows has no such signal
+TERMINATED_CODE = 128 + signal.SIGTERM
+
+EXAMPLES = (
+    "symrelu embed graph.csv -o vectors.csv",
+    "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
+    "symrelu fit graph.csv --rank 16 -o fit.npz --json",
+)
+_EXIT_CODES = (
+    "Exit codes: 0 done; 1 unexpected error; 2 invalid options, or a file that cannot be read or "
+    "written; 3 the result was written, but it misses the goal that was set (neighbors); 130 interrupted by "
+    "Ctrl-C, with the result so far written if there is one; "
+    f"{BROKEN_PIPE_CODE} the reader of the output went away; {TERMINATED_CODE} terminated."
+)
 
 app = typer.Typer(
+    cls=LazyGroup,
     help="ReLU-based symmetric matrix decomposition: M ~ max(0, U Uᵀ).",
+    epilog=f"{examples_text(EXAMPLES)}\n\n{_EXIT_CODES}",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command()(demo.demo)
-app.command()(fit.fit)
-app.command()(rank.rank)
-app.add_typer(reproduce.app, name="reproduce")
+add_stand_ins(app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"symrelu {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    del version
 
 
 def main() -> None:
@@ -32,10 +68,56 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):  # an unencodable character must not end a run
             stream.reconfigure(errors="replace")
     try:
-        with warnings.catch_warnings():
-            # show_warning ignores all arguments but the first, hence the different type.
-            warnings.showwarning = show_warning  # type: ignore[assignment]
+        with _exit_on_sigterm(), warnings.catch_warnings():
+            # _show_warning ignores all arguments but the first, hence the different type.
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
             app()
+    except BrokenPipeError:
+        sys.exit(BROKEN_PIPE_CODE)
     except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
+        from symrelu.cli.screen import print_error
+
         print_error(error)
         sys.exit(2)
+    finally:
+        _drop_unwritable_output()
+
+
+@contextmanager
+def _exit_on_sigterm() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that temporary files are removed and checkpoints written."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(*_: Any) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends a clean-up that hangs
+    raise SystemExit(TERMINATED_CODE)
+
+
+def _drop_unwritable_output() -> None:
+    """Discard what cannot be written, or the interpreter would report it once more when it ends."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if a process is started without it
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    from symrelu.cli.screen import show_warning
+
+    show_warning(message)
+
+
+def __getattr__(name: str) -> Any:
+    if name in COMMANDS:
+        return import_module(f"symrelu.cli.{name}")
+    raise AttributeError(f"module 'symrelu.cli' has no attribute {name!r}")

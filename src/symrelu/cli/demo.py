@@ -12,7 +12,9 @@ from rich.table import Table
 
 from symrelu import metrics
 from symrelu.baselines import truncated_eigen
-from symrelu.cli.screen import check_plots, console, fit_progress, message_text
+from symrelu.cli.options import with_options
+from symrelu.cli.outputs import naming_output
+from symrelu.cli.screen import check_plots, fit_progress, message_text, report
 from symrelu.datasets import load_digits_graph
 from symrelu.files import check_output
 from symrelu.fit.decompose import decompose
@@ -52,34 +54,55 @@ class Demo(NamedTuple):
     rows: list[Row]
 
 
+EXAMPLES = (
+    "symrelu demo",
+    "symrelu demo --output digits.svg --json",
+)
+
+
+@with_options([])
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the figure.")] = Path("demo.png"),
 ) -> None:
-    """Fit the graph of scikit-learn's digits, compare with an eigendecomposition, and draw a figure."""
+    """Fit the graph of scikit-learn's digits, and draw a figure.
+
+    Three models are compared with an eigendecomposition, also on held-out pairs.
+    """
     check_output(output)
     check_plots()
-    console.print(
-        "M is the nearest-neighbour graph of 1797 handwritten digits: which factor U of rank "
-        f"{RANK} gives M ~ max(0, X)?"
-    )
     with fit_progress("fitting", fits() * ITERATIONS) as callback:
         result = run_demo(callback)
+    with naming_output(output):
+        draw_demo(result, output)
     table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}")
     table.add_column("model of M")
     table.add_column("relative error", justify="right")
     table.add_column("error on held-out pairs", justify="right")
     for row in result.rows:
         table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
-    console.print(table)
+    found = {
+        "command": "demo",
+        "rank": RANK,
+        "models": [row._asdict() for row in result.rows],
+        "output": output,
+    }
+    report(found, _QUESTION, table, _explanation(result), message_text("Figure:", str(output)))
+
+
+_QUESTION = (
+    "M is the nearest-neighbour graph of 1797 handwritten digits: which factor U of rank "
+    f"{RANK} gives M ~ max(0, X)?"
+)
+
+
+def _explanation(result: Demo) -> str:
     ratio = metrics.parameters_per_pair(result.M, RANK)
-    console.print(
+    return (
         f"U has {ratio:.1f} parameters for each positive pair, so a close fit alone proves little. The last "
         "column is the error on a tenth of the pairs, held out from a second fit (the eigendecomposition does "
         "not support unobserved entries and sees them as zeros). All errors are those of max(0, X). With the "
         "negative column the fit interpolates every pair; with the penalty alpha it predicts better."
     )
-    draw_demo(result, output)
-    console.print(message_text("Figure:", str(output)))
 
 
 def fits() -> int:

@@ -9,21 +9,35 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
-from rich.text import Text
 from scipy import sparse
 
-from symrelu import Problem, Solution, Status, decompose, metrics
+from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
+from symrelu.cli.advice import advice_of, for_command_line
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, with_options
-from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, console, errors, fit_progress, printable
-from symrelu.files import check_output, read_matrix
+from symrelu.cli.origins import origin_of
+from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, fit_progress, printable, report
+from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
+from symrelu.files import read_matrix
 from symrelu.fit.holdout import fit_without
 
+EXAMPLES = (
+    "symrelu fit graph.csv --rank 8 -o fit.npz",
+    "symrelu fit matrix.npz -r 8 --n-negative auto --diagonal auto --held-out 0.1 -o fit.npz --plot curve.png",
+    "symrelu fit graph.csv --rank 8 --max-time 60 --checkpoint fit.ckpt -o factor.csv --json",
+)
 
-@with_options(fit_options())
+
+@with_options([*fit_options(), *graph_options()])
 def fit(
-    file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="npz file for the Solution.")],
+    file: GraphFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="npz file for the Solution, or a table of U: .csv, .tsv, .parquet, .json."
+        ),
+    ],
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
     held_out: Annotated[
@@ -32,34 +46,91 @@ def fit(
     ] = None,
     **options: Any,
 ) -> None:
-    """Decompose the matrix in FILE and save the Solution. Ctrl-C saves the best factor so far."""
-    _check_paths(file, mask, output, plot, options["checkpoint"])
-    settings = chosen_settings(options)
+    """Decompose the matrix in FILE and save the Solution.
+
+    Ctrl-C saves the best factor so far.
+    """
+    run_fit("fit", file=file, output=output, plot=plot, mask=mask, held_out=held_out, **options)
+
+
+def run_fit(command: str, **arguments: Any) -> None:
+    """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
+    own = ("file", "output", "plot", "mask", "held_out")
+    file, output, plot, mask, held_out = (arguments[name] for name in own)
+    _check_paths(file, mask, output, plot, arguments["checkpoint"])
+    settings = chosen_settings(arguments)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
+    matrix, labels = read_input(file, arguments, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
-    problem = Problem.of(read_matrix(file), unknown, settings["diagonal"])
+    problem = Problem.of(matrix, unknown, settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:
         with fit_progress(file.name, max_iter) as callback:
-            solution = decompose(problem, **settings, callback=callback, checkpoint=checkpoint)
+            solution = decompose(
+                problem, **settings, callback=callback, checkpoint=_named(checkpoint, arguments)
+            )
     except KeyboardInterrupt:
         errors.print("Interrupted before the first evaluation: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
-    solution.save(output)  # before anything else can fail or be interrupted
+    _save(solution, labels, output)  # before anything else can fail or be interrupted
     if plot is not None:
-        _draw_convergence(solution, file.name, plot)
-    interrupted, held_out_error = solution.status is Status.INTERRUPTED, _NOT_MEASURED
+        with naming_output(plot):
+            _draw_convergence(solution, file.name, plot)
+    interrupted, error = solution.status is Status.INTERRUPTED, None
     if hidden is not None and not interrupted:
         with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
-            held_out_error, interrupted = _measure_held_out(problem, hidden, settings, callback)
-    numbers_per_pair = problem.parameters_per_pair(solution.rank)
-    console.print(_summary(solution, numbers_per_pair, held_out_error, output, plot))
+            error, interrupted = _measure_held_out(problem, hidden, settings, callback)
+    result = {"command": command, "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
+    result |= {
+        "parameters_per_pair": problem.parameters_per_pair(solution.rank),
+        "output": output,
+        "plot": plot,
+    }
+    report(result, _summary(solution, result, _held_out_text(error, hidden is not None)))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
 
 
-_NOT_MEASURED = "not measured: add --held-out 0.1 before you trust a close fit"
+def _named(checkpoint: Path | None, arguments: dict[str, Any]) -> Checkpoint | None:
+    """Return a checkpoint that names the data and the options of its fit, for ``symrelu resume``."""
+    if checkpoint is None:
+        return None
+    return Checkpoint(checkpoint, origin=origin_of("fit", arguments, checkpoint))
+
+
+def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
+    """Return what ``--json`` prints about a fit, with advice in words of the command."""
+    return {
+        "nodes": solution.U.shape[0],
+        "rank": solution.rank,
+        "n_negative": solution.n_negative,
+        "diagonal": solution.diagonal,
+        "relative_error": solution.relative_error,
+        "half_squared_error": solution.half_squared_error,
+        "iterations": solution.n_iter,
+        "evaluations": solution.n_evaluations,
+        "fit_seconds": solution.history.seconds[-1],
+        "status": solution.status,
+        "converged": solution.converged,
+        "stopped_because": for_command_line(solution.status.value),
+        "advice": advice_of(solution.status, checkpoint=checkpoint),
+    }
+
+
+def _save(solution: Solution, labels: Any | None, output: Path) -> None:
+    if is_table(output):
+        write_table(output, embedding_columns(labels, solution.U))
+    else:
+        with naming_output(output):
+            solution.save(output)
+
+
+def _held_out_text(error: float | None, asked: bool) -> str:
+    """Return the row on held-out pairs; empty if it is left to the model whether there should be one."""
+    if error is not None:
+        return f"{error:.6g} (of a second fit; predicting zero gives 1)"
+    return "not measured: interrupted" if asked else ""
 
 
 def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
@@ -77,32 +148,25 @@ def _hidden_pairs(problem: Problem, fraction: float, seed: int | None) -> Any:
 
 def _measure_held_out(
     problem: Problem, hidden: Any, settings: dict[str, Any], callback: Any
-) -> tuple[str, bool]:
-    """Fit without the held-out pairs; return a text on the error there, and whether it was interrupted."""
+) -> tuple[float | None, bool]:
+    """Fit without the held-out pairs; return the error there, and whether the fit was interrupted."""
     try:
         solution, error = fit_without(problem, hidden, partial(decompose, **settings, callback=callback))
     except KeyboardInterrupt:
-        return "not measured: interrupted", True
-    if solution.status is Status.INTERRUPTED:
-        return "not measured: interrupted", True
-    return f"{error:.6g} (of a second fit; predicting zero gives 1)", False
+        return None, True
+    interrupted = solution.status is Status.INTERRUPTED
+    return None if interrupted else error, interrupted
 
 
 def _check_paths(
     file: Path, mask: Path | None, output: Path, plot: Path | None, checkpoint: Path | None
 ) -> None:
     """Raise before any work if an output cannot be written or would overwrite another file of the command."""
-    check_output(output)
+    check_files((file, mask), (output, plot, checkpoint))
+    if is_table(output):
+        check_table_output(output)
     if plot is not None:
-        check_output(plot)
         check_plots()
-    if checkpoint is not None:
-        check_output(checkpoint)
-    named = [path.resolve() for path in (file, mask, output, plot, checkpoint) if path is not None]
-    if len(set(named)) < len(named):
-        raise ValueError(
-            "The matrix, the mask, the output, the plot and the checkpoint must be different files."
-        )
 
 
 def as_mask(matrix: Any) -> Any:
@@ -123,26 +187,23 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
         save_figure(figure, path)
 
 
-def _summary(
-    solution: Solution, numbers_per_pair: float, held_out_error: str, output: Path, plot: Path | None
-) -> Table:
-    table = Table(show_header=False, box=None)
-    table.add_column()
-    table.add_column(overflow="fold")
+def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[tuple[str, Any]]:
     n_negative = solution.n_negative
-    negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
-    table.add_row("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}")
-    table.add_row("parameters per pair", f"{numbers_per_pair:.3g}")
-    table.add_row("relative error", f"{solution.relative_error:.6g}")
-    table.add_row("half squared error", f"{solution.half_squared_error:.6g}")
     # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
-    if n_negative or held_out_error != _NOT_MEASURED:
-        table.add_row("error on held-out pairs", held_out_error)
-    table.add_row("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)")
-    table.add_row("seconds", f"{solution.history.seconds[-1]:.2f}")
-    table.add_row("stopped because", solution.status.value)
-    table.add_row("advice", solution.status.advice)
-    table.add_row("solution", Text(printable(str(output))))
-    if plot is not None:
-        table.add_row("figure", Text(printable(str(plot))))
-    return table
+    if n_negative and not held_out:
+        held_out = "not measured: add --held-out 0.1 before you trust a close fit"
+    negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
+    rows = [
+        ("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}"),
+        ("parameters per pair", f"{result['parameters_per_pair']:.3g}"),
+        ("relative error", f"{solution.relative_error:.6g}"),
+        ("half squared error", f"{solution.half_squared_error:.6g}"),
+        ("error on held-out pairs", held_out),
+        ("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)"),
+        ("seconds", f"{result['fit_seconds']:.2f}"),
+        ("stopped because", result["stopped_because"]),
+        ("advice", result["advice"]),
+        ("solution", result["output"]),
+        ("figure", result["plot"]),
+    ]
+    return [(label, value) for label, value in rows if value not in ("", None)]

@@ -1,23 +1,24 @@
-"""Generated options: from settings and solvers for ``fit``, from experiments for ``reproduce``.
+"""Generated options, from settings, solvers and the parameters of estimators.
 
 Typer reads the signature of a command. Here the signature is generated, so that a new setting with a ``brief``
-description, a new field of a solver and a new parameter of an experiment become options automatically.
+description and a new field of a solver become options automatically.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from types import NoneType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import typer
 
-from symrelu.experiments.registry import MakeExperiment, options_of
+from symrelu.cli.screen import Output, output_options, showing
 from symrelu.fit.docstrings import read_parameters
-from symrelu.fit.settings import VALUES, Description
+from symrelu.fit.settings import TABLE, VALUES, Description
 from symrelu.solvers import SOLVERS, get_solver
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,7 +27,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command these options in place of its ``**keywords``.
 
-    They come before its own options, and required ones come first.
+    They come before its own options, required ones first, and ``--json`` and ``--quiet`` last. The command does
+    not receive those two: :func:`symrelu.cli.screen.report` follows them.
     """
 
     def decorate(command: Command) -> Command:
@@ -36,11 +38,18 @@ def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Co
         parameters += (
             p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD
         )
+        parameters += (p for p in output_options() if p not in parameters)
         parameters.sort(key=lambda p: p.default is not p.empty)  # stable, so that the order is kept otherwise
+
+        @functools.wraps(command)
+        def run(*, json: bool = False, quiet: bool = False, **given: Any) -> Any:
+            with showing(Output(json, quiet)):
+                return command(**given)
+
         # Typer reads both of them.
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in parameters}
-        return command
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        return run  # type: ignore[return-value]
 
     return decorate
 
@@ -50,8 +59,8 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def fit_options(values: Iterable[type] = VALUES) -> list[inspect.Parameter]:
-    """Return the options for the fields of these classes; those of all solvers follow ``--solver``."""
+def fit_options(values: Iterable[type] = VALUES, *, solvers: bool = True) -> list[inspect.Parameter]:
+    """Return the options for the fields of these classes; those of all solvers follow ``--solver`` if asked."""
     options = []
     for value in values:
         hints = get_type_hints(value)
@@ -60,33 +69,72 @@ def fit_options(values: Iterable[type] = VALUES) -> list[inspect.Parameter]:
             if description.brief:
                 default = inspect.Parameter.empty if entry.default is MISSING else entry.default
                 kind = description.typed or hints[entry.name]
-                options.append(_option(entry.name, kind, default, description.brief, description.flags))
-            if entry.name == "solver":
+                options.append(option(entry.name, kind, default, description.brief, description.flags))
+            if entry.name == "solver" and solvers:
                 options.extend(_solver_options())
     return options
 
 
+class Own(NamedTuple):
+    """An option for a parameter of an estimator that is not described as a setting, or differs from it.
+
+    Attributes
+    ----------
+    flag : str
+    kind : type or union of types
+    text : str
+        The help text.
+    default : object
+        The default of the command, if it differs from that of the estimator.
+    """
+
+    flag: str
+    kind: Any
+    text: str
+    default: Any = MISSING
+
+
+def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.Parameter]:
+    """Return the options for parameters of an estimator: settings with a ``brief`` text, and those given."""
+    settings = {setting.name: setting for setting in fit_options(solvers=False)}
+    # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
+    del settings["alpha"], settings["checkpoint"]
+    options = []
+    for name, parameter in inspect.signature(estimator).parameters.items():
+        if name in own:
+            flag, kind, text, default = own[name]
+            default = parameter.default if default is MISSING else default
+            options.append(option(name, kind, default, text, (flag,)))
+        elif name in settings:
+            options.append(_with_default(settings[name], parameter.default))
+    return options
+
+
+def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter:
+    """Return an option with another default, which may be None."""
+    kind, declared = get_args(setting.annotation)
+    return setting.replace(
+        default=default, annotation=Annotated[kind | None if default is None else kind, declared]
+    )
+
+
+def estimator_settings(estimator: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those options of a command that are parameters of an estimator."""
+    return {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
+
+
 def chosen_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the options of the command to settings of :func:`symrelu.decompose`."""
+    """Convert those options of a command that are settings of :func:`symrelu.decompose`."""
     owners = _solvers_by_option()
-    settings = {name: value for name, value in given.items() if name not in owners}
+    settings = {name: value for name, value in given.items() if name in TABLE}
     own = {name: given[name] for name in owners if given[name] is not None}
     return settings | {"solver": _chosen_solver(settings["solver"], own)}
 
 
-def experiment_options(make: MakeExperiment) -> list[inspect.Parameter]:
-    """Return the options for the parameters of an experiment."""
-    parameters = inspect.signature(make).parameters
-    options = []
-    for name, (kind, declared) in options_of(make).items():
-        option = typer.Option(*declared.flags, help=declared.help, min=declared.minimum)
-        options.append(
-            parameters[name].replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, option])
-        )
-    return options
-
-
-def _option(name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = ()) -> inspect.Parameter:
+def option(
+    name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...] = (), **declared: Any
+) -> inspect.Parameter:
+    """Return an option of a command; ``kind`` may be a union of types, and ``declared`` is for Typer."""
     typed, *others = (one for one in get_args(kind) or (kind,) if one is not NoneType)
     mixed: dict[str, Any] = {}
     if others:  # Typer does not support unions of types
@@ -97,7 +145,8 @@ def _option(name: str, kind: Any, default: Any, text: str, flags: tuple[str, ...
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
         annotation=Annotated[
-            typed | None if default is None else typed, typer.Option(*flags, help=text, **mixed)
+            typed | None if default is None else typed,
+            typer.Option(*flags, help=text, **(mixed | declared)),
         ],
     )
 
@@ -121,13 +170,13 @@ def _solvers_by_option() -> dict[str, list[str]]:
 
 def _solver_options() -> list[inspect.Parameter]:
     options = []
-    for option, names in _solvers_by_option().items():
+    for name, names in _solvers_by_option().items():
         method = SOLVERS[names[0]]
-        entry = read_parameters(method.__doc__ or "").get(option)
+        entry = read_parameters(method.__doc__ or "").get(name)
         sentence = "" if entry is None else entry.first_sentence.replace('"', "'") + ". "
-        text = f"({_join_names(names)} only) {sentence}{_defaults(option, names)}"
+        text = f"({_join_names(names)} only) {sentence}{_defaults(name, names)}"
         # The default is None, so that chosen_settings can tell which options were given.
-        options.append(_option(option, get_type_hints(method)[option], None, text))
+        options.append(option(name, get_type_hints(method)[name], None, text))
     return options
 
 

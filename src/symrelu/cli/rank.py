@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import shlex
 from pathlib import Path
@@ -14,9 +12,12 @@ from rich.table import Table
 
 from symrelu import RankSelection, select_rank
 from symrelu.cli.fit import as_mask
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, flag_of, with_options
-from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, console, errors, message_text
-from symrelu.files import check_output, read_matrix, write_atomically
+from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, message_text, report, search_progress
+from symrelu.cli.tables import check_table_output, write_table
+from symrelu.files import read_matrix
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
 from symrelu.fit.settings import TABLE
@@ -26,11 +27,20 @@ _OPTIONS = [
     option for option in fit_options() if option.name not in (*GRID, *LIMITS) and option.name != "checkpoint"
 ]
 
+EXAMPLES = (
+    "symrelu rank graph.csv",
+    "symrelu rank graph.csv --ranks 2,4,8 --n-negative 0,1 --repeats 3 -o scores.csv --plot curve.png",
+    "symrelu rank matrix.npz --ranks 2-4 --scoring auc --json",
+)
 
-@with_options(_OPTIONS)
+
+@with_options([*_OPTIONS, *graph_options()])
 def rank(
-    file: Annotated[Path, typer.Argument(help="Similarity matrix: .npz (sparse or dense), .npy or .mtx.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="CSV file for the scores.")] = None,
+    file: GraphFile,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Table of the scores: .csv, .tsv, .parquet or .json."),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the curve of scores.")] = None,
     mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
     ranks: Annotated[
@@ -49,49 +59,66 @@ def rank(
     ] = None,
     **options: Any,
 ) -> None:
-    """Choose the rank of the matrix in FILE by held-out pairs. Ctrl-C shows the scores so far."""
+    """Choose the rank of the matrix in FILE by held-out pairs.
+
+    Ctrl-C shows the scores so far.
+    """
     _check_paths(file, mask, output, plot)
     limits = {"max_iter": max_iter, "ftol": ftol}
     given = options | {name: value for name, value in limits.items() if value is not None}
     settings = chosen_settings(given)
+    matrix, _ = read_input(file, options, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
+    settings |= {
+        "ranks": None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
+        "n_negative": _integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
+        "alpha": _numbers("--alpha", alpha, "0,0.05"),
+        "zero_weight": _numbers("--zero-weight", zero_weight, "0.1,1"),
+        "scoring": scoring,
+        "rule": rule,
+        "n_repeats": repeats,
+        "n_jobs": jobs,
+    }
     try:
-        selection = select_rank(
-            read_matrix(file),
-            None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
-            n_negative=_integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
-            alpha=_numbers("--alpha", alpha, "0,0.05"),
-            zero_weight=_numbers("--zero-weight", zero_weight, "0.1,1"),
-            scoring=scoring,
-            rule=rule,
-            n_repeats=repeats,
-            mask=unknown,
-            n_jobs=jobs,
-            verbose=1,
-            **settings,
-        )
+        with search_progress() as verbose:
+            selection = select_rank(matrix, mask=unknown, verbose=verbose, **settings)
     except KeyboardInterrupt:
         errors.print("Interrupted before the first score: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
     if output is not None:
-        _write_scores(selection, output)
+        write_table(output, _columns(selection.records()))
     if plot is not None:
-        _draw_scores(selection, plot)
-    _print_selection(selection, _next_command(selection, file, mask, given))
+        with naming_output(plot):
+            _draw_scores(selection, plot)
+    following = _next_command(selection, file, mask, given)
+    report(
+        {
+            "command": "rank",
+            "file": file,
+            "rank": selection.chosen["rank"],
+            "chosen": selection.chosen,
+            "best": selection.best,
+            "scoring": selection.scoring,
+            "scores": selection.table,
+            "fits": selection.n_fits,
+            "status": "done" if selection.complete else "interrupted",
+            "next": following,
+            "output": output,
+            "plot": plot,
+        },
+        *_shown(selection, following),
+    )
     if not selection.complete:
         raise typer.Exit(INTERRUPTED_CODE)
 
 
 def _check_paths(file: Path, mask: Path | None, output: Path | None, plot: Path | None) -> None:
     """Raise before any work if an output cannot be written or would overwrite another file of the command."""
-    for path in (output, plot):
-        if path is not None:
-            check_output(path)
+    check_files((file, mask), (output, plot))
+    if output is not None:
+        check_table_output(output)
     if plot is not None:
         check_plots()
-    named = [path.resolve() for path in (file, mask, output, plot) if path is not None]
-    if len(set(named)) < len(named):
-        raise ValueError("The matrix, the mask, the output and the plot must be different files.")
 
 
 def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -> list[Any]:
@@ -127,14 +154,8 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def _write_scores(selection: RankSelection, path: Path) -> None:
-    records = selection.records()
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(records[0]))
-    writer.writeheader()
-    writer.writerows(records)
-    with write_atomically(path) as file:
-        file.write(text.getvalue().encode())
+def _columns(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [record[name] for record in records] for name in records[0]}
 
 
 def _draw_scores(selection: RankSelection, path: Path) -> None:
@@ -145,7 +166,8 @@ def _draw_scores(selection: RankSelection, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _print_selection(selection: RankSelection, following: list[str]) -> None:
+def _shown(selection: RankSelection, following: list[str]) -> list[Any]:
+    """Return what to print: the scores, and the command that makes the chosen fit."""
     shown = [name for name in GRID if name == "rank" or len({row[name] for row in selection.table}) > 1]
     table = Table()
     for name in (*shown, selection.scoring, "standard error", "parameters per pair", ""):
@@ -154,17 +176,16 @@ def _print_selection(selection: RankSelection, following: list[str]) -> None:
         marks = ["chosen"] * _is(row, selection.chosen) + ["best"] * _is(row, selection.best)
         numbers = (f"{row[name]:.4g}" for name in ("mean", "standard_error", "parameters_per_pair"))
         table.add_row(*(str(row[name]) for name in shown), *numbers, ", ".join(marks))
-    console.print(table)
-    if not selection.complete:
-        console.print(f"Interrupted after {selection.n_fits} fits: the choice may change with more.")
-    console.print(message_text("Next:", shlex.join(following)), soft_wrap=True)
+    interrupted = f"Interrupted after {selection.n_fits} fits: the choice may change with more."
+    parts = [table, *([] if selection.complete else [interrupted])]
+    return [*parts, message_text("Next:", shlex.join(following))]
 
 
 def _next_command(selection: RankSelection, file: Path, mask: Path | None, given: dict[str, Any]) -> list[str]:
     """Return the arguments of the command that fits the chosen setting, with all that was given for it."""
     settings = given | {name: selection.chosen[name] for name in (*GRID, "diagonal")}
     command = ["symrelu", "fit", str(file)]
-    for option in fit_options():
+    for option in [*fit_options(), *graph_options()]:
         value = settings.get(option.name, option.default)
         if value != option.default:
             command += _arguments(option.name, value)

@@ -1,38 +1,202 @@
-"""Terminal output of the commands: consoles, messages, progress bars and tables."""
+"""Terminal output of the commands: results on stdout; messages and progress on stderr."""
 
 from __future__ import annotations
 
+import inspect
+import json
+import logging
+import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from enum import Enum
+from functools import partial
+from os import PathLike, fspath
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from symrelu.experiments import Cell, CellResult, Monitor
-from symrelu.experiments.cells import Failure, Refused
-from symrelu.experiments.tables import Table as ResultTable
-from symrelu.fit.loop import FitProgress
-
 INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C ended
+SECONDS_BETWEEN_LINES = 10.0  # of progress, where stderr is not a terminal
+
+_PANEL = "Output"
+
+
+class _ResultConsole(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with code 1
+
+
+class _ErrorConsole(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except BrokenPipeError:
+            self.quiet = True  # nobody reads the messages, but the results are still wanted
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit; before 13.8 it does not call this
+
 
 # Without emoji, which would replace parts of file names such as a:x:b.
-console = Console(emoji=False)
-errors = Console(stderr=True, emoji=False)
+console = _ResultConsole(emoji=False)
+errors = _ErrorConsole(stderr=True, emoji=False)
 
 
-def print_error(error: Exception) -> None:
+@dataclass(frozen=True)
+class Output:
+    """How the running command shows its results, and the messages it has shown so far.
+
+    Attributes
+    ----------
+    json, quiet : bool
+        The options of the same names.
+    began : float
+        When the command was called, by ``time.monotonic``.
+    notes, warnings : list of str
+    """
+
+    json: bool = False
+    quiet: bool = False
+    began: float = field(default_factory=time.monotonic)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+_running: ContextVar[Output | None] = ContextVar("_running", default=None)
+
+
+def output_options() -> list[inspect.Parameter]:
+    """Return the options ``--json`` and ``--quiet``, which every command has."""
+    texts = {
+        "json": "Print the results as one JSON object.",
+        "quiet": "Print nothing but warnings and errors.",
+    }
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False,
+            # The flag is given explicitly, because Typer would add a --no-json.
+            annotation=Annotated[bool, typer.Option(f"--{name}", help=text, rich_help_panel=_PANEL)],
+        )
+        for name, text in texts.items()
+    ]
+
+
+@contextmanager
+def showing(output: Output) -> Iterator[None]:
+    """Let :func:`report`, :func:`note` and the progress bars follow these options."""
+    token = _running.set(output)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def is_quiet() -> bool:
+    """Return whether the user asked for warnings and errors only."""
+    return _current().quiet
+
+
+def _current() -> Output:
+    return _running.get() or Output()
+
+
+def report(result: Mapping[str, Any], *shown: Any) -> None:
+    """Print the results of a command on stdout: tables, one JSON object with ``--json``, or nothing.
+
+    Parameters
+    ----------
+    result : mapping
+        Everything the command found, for ``--json``. Paths, arrays and enumerations are converted, and numbers
+        that are not finite become null. The notes, the warnings and the seconds since the call are added.
+    *shown
+        What to print otherwise: prose, which is wrapped; lists of rows (label, value) for a table without
+        header; or anything that rich can print. A ``Text`` is not wrapped, so that a path in it can be copied.
+    """
+    output = _current()
+    if output.json:
+        # Rounded to what is meaningful; a result that has its own seconds keeps them.
+        seconds = round(time.monotonic() - output.began, 3)
+        complete = {"seconds": seconds, **result, "notes": output.notes, "warnings": output.warnings}
+        console.out(json.dumps(_plain(complete), allow_nan=False), highlight=False)
+    elif not output.quiet:
+        for part in shown:
+            if isinstance(part, str):
+                console.print(Text(part))
+            else:
+                shape = _two_columns(part) if isinstance(part, (list, tuple)) else part
+                console.print(shape, soft_wrap=isinstance(shape, Text))
+
+
+def _two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
+    table = Table(show_header=False, box=None)
+    table.add_column()
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(Text(label), Text(printable(str(value))))
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if hasattr(value, "tolist"):  # an array or a scalar of NumPy, which this module need not import
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (str, bool, int)) else repr(value)
+
+
+def note(text: str) -> None:
+    """Print what the user should know about the input, on stderr."""
+    output, text = _current(), _in_words(text)
+    output.notes.append(text)
+    if not output.quiet:
+        errors.print(message_text("Note:", text, style="cyan"), soft_wrap=True)
+
+
+def print_error(error: BaseException) -> None:
     """Print an error without a traceback."""
-    errors.print(message_text("Error:", str(error), style="bold red"), soft_wrap=True)
+    errors.print(message_text("Error:", _reason(error), style="bold red"), soft_wrap=True)
+
+
+def _reason(error: BaseException) -> str:
+    # The message of such an error is only "[Errno 28] No space left on device".
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        return f"{error.strerror}. What was being written is incomplete; files that exist are complete."
+    if isinstance(error, MemoryError) and not str(error):
+        return "There is not enough memory. Use a part of the data, or a machine with more memory."
+    return _in_words(str(error)) or type(error).__name__
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code it comes from."""
-    errors.print(message_text("Warning:", str(message), style="yellow"), soft_wrap=True)
+    text = _in_words(str(message))
+    _current().warnings.append(text)
+    errors.print(message_text("Warning:", text, style="yellow"), soft_wrap=True)
+
+
+def _in_words(text: str) -> str:
+    """Return a message of the library with options in place of the arguments of functions."""
+    from symrelu.cli.advice import for_command_line  # it loads NumPy, which --help does without
+
+    return for_command_line(text)
 
 
 def printable(text: str) -> str:
@@ -45,26 +209,6 @@ def message_text(head: str, text: str, style: str = "") -> Text:
     return Text.assemble((head, style), " ", printable(text))
 
 
-@contextmanager
-def fit_progress(description: str, total: int) -> Iterator[Any]:
-    """Yield a callback that advances a progress bar over ``total`` iterations of one or more fits."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        TextColumn("relative error {task.fields[error]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(printable(description), total=total, error="-")
-
-        def callback(progress: FitProgress) -> None:
-            bar.update(task, advance=1, error=f"{progress.record.relative_error:.4g}")
-
-        yield callback
-
-
 def check_plots() -> None:
     """Raise if matplotlib is not installed."""
     from symrelu.plots import new_figure
@@ -72,92 +216,148 @@ def check_plots() -> None:
     new_figure()
 
 
-class CellProgress(Monitor):
-    """A progress bar with the time left, estimated by cost; without a terminal, a line every minute."""
+Advance = Callable[[float], None]
 
-    SECONDS_BETWEEN_LINES = 60.0
-    SECONDS_BETWEEN_UPDATES = 0.5
 
-    def __init__(self) -> None:
+@contextmanager
+def step_progress(description: str, total: int) -> Iterator[Advance]:
+    """Yield a function that shows one more step and its relative error, with the time left.
+
+    On a terminal it is a bar; otherwise a line is printed every few seconds. A fit may end before its last
+    step, so the time left is an upper bound.
+    """
+    description = printable(description)
+    if is_quiet():
+        yield lambda error: None
+    elif not _is_interactive():
+        yield _Lines(description, total).advance
+    else:
         columns = (
-            TextColumn("{task.fields[cells]}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]} left"),
             TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("relative error {task.fields[error]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
         )
-        # Progress goes to stderr; stdout holds only the results.
-        self.bar = Progress(*columns, console=errors, transient=True)
-        self.failures: list[str] = []
-        self.done = self.total = 0
-        self.cost = self.spent = 0.0
-        self.last = ""
+        with Progress(*columns, console=errors, transient=True) as bar:
+            task = bar.add_task(description, total=total, error="-")
+            yield lambda error: bar.update(task, advance=1, error=f"{error:.4g}")
 
-    def __enter__(self) -> CellProgress:
-        self.bar.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+class _Lines:
+    """Progress as lines of text."""
 
-    def begin(self, cells: int, stored: int, cost: float) -> None:
-        self.done, self.total, self.cost = stored, cells, cost
-        self.began = self.shown = time.monotonic()
-        self.task = self.bar.add_task("", total=cost, cells=self._count(), left="-")
-        if stored:
-            errors.print(f"{stored} of {cells} fits were stored by an earlier run.")
+    def __init__(self, description: str, total: int) -> None:
+        self.description, self.total, self.done = description, total, 0
 
-    def refused(self, refused: Refused) -> None:
-        what = f"{refused.path}: {refused.reason}."
-        errors.print(message_text("Computed again:", what, style="yellow"), soft_wrap=True)
-
-    def advance(self, cost: float) -> None:
-        self.spent += cost
+    def advance(self, error: float) -> None:
+        self.done += 1
         now = time.monotonic()
-        terminal = errors.is_terminal
-        if now - self.shown < (self.SECONDS_BETWEEN_UPDATES if terminal else self.SECONDS_BETWEEN_LINES):
+        if self.done == 1:
+            self.began = self.shown = now  # what came before may have been compilation, which is not repeated
+        if now - self.shown < SECONDS_BETWEEN_LINES:
             return
         self.shown = now
-        # The cost of a cell is only relative: the rest is assumed to run as fast as the part that is done.
-        left = timedelta(seconds=round((now - self.began) * (self.cost / self.spent - 1)))
-        if terminal:
-            self.bar.update(
-                self.task, completed=self.spent, cells=self._count(), left=str(left), description=self.last
-            )
-        else:
-            errors.print(f"{self._count()}, {self.spent / self.cost:.0%} of the work, {left} left")
-
-    def ended(self, cell: Cell, result: CellResult | Failure) -> None:
-        what = f"{cell.case.name}, rank {cell.rank}, {cell.method.name}, seed {cell.seed}"
-        self.last = printable(what)
-        if isinstance(result, Failure):
-            self.failures.append(what)
-            errors.print(message_text("Failed:", f"{what}: {result.message}", style="bold red"), soft_wrap=True)
-        else:
-            self.done += 1
-
-    def _count(self) -> str:
-        return f"{self.done}/{self.total} fits"
-
-    def summary(self) -> str:
-        """Return how many fits are stored and how many failed."""
-        failed = f" {len(self.failures)} failed, see above." if self.failures else ""
-        return f"{self.done} of {self.total} fits are stored.{failed}"
+        left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
+        steps = f"step {self.done} of at most {self.total}"
+        line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
+        errors.print(Text(line), soft_wrap=True)
 
 
-def print_table(table: ResultTable) -> None:
-    """Print a framed table if it fits the terminal, else Markdown, which wraps without losing digits."""
-    shown = Table(title=table.title)
-    shown.add_column(table.corner)
-    for column in table.columns:
-        shown.add_column(Text(column), justify="right")
-    for label, row in table.rows:
-        shown.add_row(Text(label), *(Text(table.text(entry)) for entry in row))
-    unlimited = console.options.update(max_width=10_000)
-    # A rich table shrinks its columns to the width of the terminal, and would cut off digits.
-    if console.measure(shown, options=unlimited).minimum <= console.width:
-        console.print(shown)
-        console.print(Text(table.legend), soft_wrap=True)
-    else:
-        console.print(Text(table.to_markdown()), soft_wrap=True)
+@contextmanager
+def fit_progress(description: str, total: int) -> Iterator[Callable[[Any], None]]:
+    """Yield a callback for :func:`symrelu.decompose` that shows ``total`` iterations of one or more fits."""
+    with step_progress(description, total) as advance:
+        yield lambda progress: advance(progress.record.relative_error)
+
+
+@contextmanager
+def search_progress() -> Iterator[int]:
+    """Show what a search logs meanwhile, and yield its ``verbose``.
+
+    How long a search takes is not known. On a terminal, each message replaces the one before; otherwise one is
+    printed every few seconds.
+    """
+    if is_quiet():
+        yield 0
+        return
+    # A fit with verbose > 0 adds its own handler to this logger only if there is none.
+    logger = logging.getLogger("symrelu")
+    with ExitStack() as stack:
+        show: Callable[[Text], object] = partial(errors.print, soft_wrap=True)
+        if _is_interactive():
+            show = stack.enter_context(errors.status("searching")).update
+        handler = _LastMessage(show, 0.0 if _is_interactive() else SECONDS_BETWEEN_LINES)
+        logger.addHandler(handler)
+        stack.callback(logger.removeHandler, handler)
+        yield 1
+
+
+class _LastMessage(logging.Handler):
+    """Show the messages of a logger, but not more often than given."""
+
+    def __init__(self, show: Callable[[Text], object], seconds: float) -> None:
+        super().__init__()
+        self.show, self.seconds, self.shown = show, seconds, time.monotonic()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if time.monotonic() - self.shown >= self.seconds:
+            self.shown = time.monotonic()
+            self.show(Text(printable(record.getMessage())))
+
+
+def _is_interactive() -> bool:
+    return errors.is_terminal and not errors.is_dumb_terminal
+
+
+@contextmanager
+def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
+    """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
+    # With callbacks all fits run in one process.
+    if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
+        before = estimator.verbose
+        try:
+            with search_progress() as verbose:
+                estimator.set_params(verbose=verbose)
+                yield
+        finally:
+            estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
+        return
+    try:
+        yield
+    finally:
+        estimator.set_callbacks()
+
+
+def _set_callback(estimator: Any, callback: _StepCallback) -> bool:
+    """Return whether an estimator takes callbacks, which need scikit-learn 1.9, and set one if it does."""
+    try:
+        estimator.set_callbacks(callback)
+    except ImportError:
+        return False
+    return True
+
+
+class _StepCallback:
+    """A callback of scikit-learn for the steps of our estimators."""
+
+    # The protocol of scikit-learn has no context manager: setup and teardown enter and leave the bar.
+
+    def __init__(self, description: str) -> None:
+        self.description = description
+        self.shown: Any = None
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.shown = step_progress(self.description, context.max_subtasks)
+        self.advance: Advance = self.shown.__enter__()
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.shown.__exit__(None, None, None)
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        if context.task_name == "step":
+            self.advance(estimator.latest_record_.relative_error)

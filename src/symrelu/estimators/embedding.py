@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,6 +12,7 @@ from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.naming import NamedQueriesMixin
 from symrelu.estimators.new_items import NewItemsMixin
+from symrelu.estimators.saving import SavedModelMixin
 from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, LIMITS, SETTINGS, select_rank
@@ -26,7 +27,12 @@ DEFAULT_COLUMNS = 16
 
 @documented
 class SymReLU(
-    NamedQueriesMixin, NewItemsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DecompositionEstimator
+    SavedModelMixin,
+    NamedQueriesMixin,
+    NewItemsMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    DecompositionEstimator,
 ):
     """Embed the items of M by a factor U that keeps their neighbours: M ~ max(0, (U * signature) U^T).
 
@@ -118,6 +124,9 @@ class SymReLU(
     >>> model.embedding_.shape, model.diagonal_
     ((100, 3), 'fit')
     """
+
+    # Neither is required: a file may hold a Solution of symrelu.decompose alone.
+    _saved_parts: ClassVar = {"row_index": False, "graph": False}
 
     def __init__(
         self,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -13,8 +12,9 @@ from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import with_callbacks
 from symrelu.estimators.naming import NamedQueriesMixin
 from symrelu.estimators.rankings import Links, Ranking
+from symrelu.estimators.saving import SavedModelMixin
 from symrelu.estimators.searches import warn_of_alpha
-from symrelu.fit.link_evaluation import LinkEvaluation, evaluate_scores, link_splits
+from symrelu.fit.link_evaluation import LinkEvaluation, evaluate_scores, link_splits, split_generator
 from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.fit_summary import FitSummary, stop_reason
@@ -28,14 +28,11 @@ from symrelu.validation import (
     check_choice,
     check_integer,
     check_number,
-    random_generator,
 )
-
-_STREAM = 4  # random stream of hidden pairs: independent of the starts with the same seed
 
 
 @documented
-class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
+class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
     r"""Score pairs of nodes of a graph by how likely they are linked.
 
     The adjacency matrix B is normalised by regularised degrees,
@@ -159,6 +156,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
     True
     """
 
+    _saved_parts: ClassVar = {"links": True}
     _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
@@ -281,9 +279,7 @@ class LinkPredictor(NamedQueriesMixin, DecompositionEstimator):
         check_integer("n_splits", n_splits, 1)
         predictor = clone(self)
         links = predictor._links(X, mask)
-        rng = random_generator(random_state, _STREAM)
-        if isinstance(rng, np.random.RandomState):  # it would list all pairs to draw some of them
-            rng = np.random.default_rng(int(rng.random() * 2**53))
+        rng = split_generator(random_state)
         splits = []
         for split in link_splits(links, fraction, n_splits, rng):
             predictor.fit(split.train, mask=links.mask)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from symrelu.kernels.memory import available_memory
 
@@ -29,6 +31,8 @@ def check_readable(path: Path) -> None:
         raise FileNotFoundError(f"The file {path} does not exist.")
     if not path.is_file():  # a pipe or device has no size to check, and cannot be read twice
         raise OSError(f"{path} is not a regular file. Copy its content to one.")
+    if not os.access(path, os.R_OK):
+        raise PermissionError(f"The file {path} cannot be read: permission denied.")
 
 
 @contextmanager
@@ -36,11 +40,29 @@ def naming_damaged_file(path: str | PathLike[str], kind: str) -> Iterator[None]:
     """Turn any error of a parser into one that names the damaged file."""
     try:
         yield
-    except (WrongKind, DamagedFile, MemoryError):
+    except (WrongKind, DamagedFile):
         raise
+    except MemoryError as error:
+        if str(path) in str(error):
+            raise
+        raise MemoryError(
+            f"{path} must fit into memory, but it does not: {str(error) or 'out of memory'}. "
+            "The file may be damaged."
+        ) from error
     except Exception as error:  # zlib, zipfile, NumPy and SciPy each raise different types
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DamagedFile(f"{path} is not a readable {kind} file (damaged or truncated?): {reason}") from error
+
+
+@contextmanager
+def naming_missing_library(library: str, extra: str, kind: str) -> Iterator[None]:
+    """Turn an ImportError into one that says how to install what reads a kind of file."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(
+            f"Reading a {kind} file needs {library}, which cannot be imported: pip install 'symrelu[{extra}]'."
+        ) from error
 
 
 def check_room(path: Path, needed: int, owner: str = "its arrays") -> None:
@@ -64,3 +86,10 @@ def in_units(count: int) -> str:
 def check_rows(path: Path, rows: int, columns: int) -> None:
     """Raise if a sparse matrix has too many rows for any fit; empty rows take no space in a file."""
     check_room(path, _BYTES_PER_ROW * max(rows, columns), f"fits of a {rows} x {columns} matrix")
+
+
+def check_indices(matrix: Any) -> None:
+    """Raise if a sparse matrix has indices outside of its shape, before any code works with it."""
+    # Compiled code does not check indices, and would read outside the arrays. coo checks its own.
+    if matrix.format in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)

@@ -12,7 +12,14 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.files.archives import read_array, read_npz
-from symrelu.files.checks import WrongKind, check_readable, check_room, check_rows, naming_damaged_file
+from symrelu.files.checks import (
+    WrongKind,
+    check_indices,
+    check_readable,
+    check_room,
+    check_rows,
+    naming_damaged_file,
+)
 from symrelu.files.matrix_market import read_matrix_market
 
 _READABLE = ".npz (scipy sparse, or one dense array), .npy, .mtx or .mtx.gz"
@@ -40,7 +47,7 @@ def read_matrix(path: str | PathLike[str]) -> Any:
     """
     path = Path(path)
     check_readable(path)
-    suffixes = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    suffixes = ("".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix).lower()
     readers = {".npz": _read_npz, ".npy": _read_npy, ".mtx": read_matrix_market, ".mtx.gz": read_matrix_market}
     if suffixes not in readers:
         raise ValueError(f"{path} must be one of {_READABLE}, got the extension {path.suffix!r}.")
@@ -95,7 +102,5 @@ def _sparse_array(path: Path, arrays: dict[str, np.ndarray]) -> Any:
     # scipy stores offsets as 32-bit integers and wraps larger ones.
     if kind == "dia" and not np.array_equal(matrix.offsets, indices[0]):
         raise ValueError("the offsets of the diagonals are too large")
-    # Compiled code does not check indices, and would read outside the arrays. coo checks its own.
-    if kind in ("csr", "csc", "bsr"):
-        matrix.check_format(full_check=True)
+    check_indices(matrix)
     return matrix

@@ -66,13 +66,13 @@ def read_matrix_market(path: Path) -> Any:
 
 
 def _open_text(path: Path) -> Any:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else open(path, "rb")
 
 
 def _text_length(path: Path) -> int:
     """Return the length of the text. For a gz file this is what its trailer says, which may be too small."""
     size = path.stat().st_size
-    if path.suffix != ".gz":
+    if path.suffix.lower() != ".gz":
         return size
     with open(path, "rb") as file:
         file.seek(-min(4, size), os.SEEK_END)  # the length modulo 2^32, of the last member only

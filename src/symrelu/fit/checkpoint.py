@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,7 @@ import numpy as np
 
 import symrelu
 from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
-from symrelu.fitted.archive import HISTORY_ENTRIES, history_entries, history_of
-from symrelu.fitted.history import History
+from symrelu.fit.snapshots import NUMBERS, Snapshot
 from symrelu.kernels.one_time_warnings import warn_or_log
 from symrelu.solvers.base import Solver, State
 from symrelu.validation import check_number
@@ -34,18 +32,9 @@ FORMAT_VERSION = 1
 # Parts of an identity that are hashes: an error message names them but cannot show them.
 HASHED = ("matrix", "mask", "starting factor")
 
-# The exact keys of the header: a file with other keys is rejected.
-_HEADER = {
-    "format",
-    "version",
-    "symrelu",
-    "identity",
-    "state",
-    "best",
-    "evaluations",
-    "seconds",
-    "next_confirmation",
-}
+# The keys of the header: a file with other keys is rejected.
+_HEADER = {"format", "version", "symrelu", "identity", *NUMBERS}
+_OPTIONAL = {"origin"}
 
 
 class CheckpointWarning(RuntimeWarning):
@@ -67,6 +56,10 @@ class Checkpoint:
         to other settings or to another minor version of symrelu. Limits and tolerances may differ.
     every : float, default=60.0
         Seconds between two writes; 0 writes after each step. The final state is always written.
+    origin : dict, optional
+        Where the fit comes from, such as the path of its data, as JSON values. It is stored in the file, where
+        :func:`symrelu.fit.checkpoint.read_origin` finds it, and does not decide whether a fit can resume. By
+        default a fit that resumes keeps the one in the file.
 
     Examples
     --------
@@ -77,11 +70,14 @@ class Checkpoint:
 
     path: str | PathLike[str]
     every: float = 60.0
+    origin: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, PathLike)):
             raise TypeError(f"Checkpoint(path=...) must be the name of a file, got {type(self.path).__name__}.")
         object.__setattr__(self, "every", check_number("Checkpoint(every=...)", self.every))
+        if self.origin is not None:
+            object.__setattr__(self, "origin", _as_json("Checkpoint(origin=...)", self.origin))
 
 
 def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
@@ -96,21 +92,23 @@ def as_checkpoint(checkpoint: Any) -> Checkpoint | None:
             )
         checkpoint = Checkpoint(checkpoint)
     # Resolve links and the working directory now: either may change before the first write.
-    return Checkpoint(check_output(checkpoint.path), checkpoint.every)
+    return replace(checkpoint, path=check_output(checkpoint.path))
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Everything a loop needs to resume, on the host."""
+def read_origin(path: str | PathLike[str]) -> dict[str, Any] | None:
+    """Return the ``origin`` of the :class:`Checkpoint` that wrote a file.
 
-    state: Mapping[str, Any]  # the fields of the solver's state
-    best: Mapping[str, Any]  # the fields that the states of all solvers have
-    signature: np.ndarray
-    history: History
-    recent_objectives: np.ndarray
-    evaluations: int
-    seconds: float
-    next_confirmation: int
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    origin : dict or None
+        None if the fit had no origin. It comes from the file: validate what is used.
+    """
+    with CheckpointFile(Checkpoint(path), {}).explaining_errors():
+        return _checked_header(read_npz(path, "checkpoint")).get("origin")
 
 
 class CheckpointFile:
@@ -130,6 +128,7 @@ class CheckpointFile:
         self.prefix = f".symrelu-checkpoint-{name[:16]}"
         self.every = checkpoint.every
         self.identity = identity
+        self.origin = checkpoint.origin
         self.written = time.monotonic()
         self.failed = False  # whether the user was warned already
 
@@ -144,7 +143,8 @@ class CheckpointFile:
             arrays = read_npz(self.path, "checkpoint")
             header = _checked_header(arrays)
             _check_identity(header["identity"], self.identity)
-            return _snapshot(header, arrays)
+            self.origin = header.get("origin") if self.origin is None else self.origin
+            return Snapshot.of_entries(header, arrays)
 
     @contextmanager
     def explaining_errors(self) -> Iterator[None]:
@@ -170,23 +170,14 @@ class CheckpointFile:
     def write(self, snapshot: Snapshot) -> None:
         """Replace the previous snapshot. If that fails, warn once and keep the previous one."""
         self.written = time.monotonic()  # before the attempt: a full disk is not tried again at every step
-        state, numbers = _arrays_and_numbers(snapshot.state)
-        best, best_numbers = _arrays_and_numbers(snapshot.best)
+        numbers, arrays = snapshot.entries()
         header = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "symrelu": symrelu.__version__,
             "identity": self.identity,
-            "state": numbers,
-            "best": best_numbers,
-            "evaluations": snapshot.evaluations,
-            "seconds": snapshot.seconds,
-            "next_confirmation": snapshot.next_confirmation,
-        }
-        arrays: dict[str, Any] = {f"state_{name}": array for name, array in state.items()}
-        arrays |= {f"best_{name}": array for name, array in best.items()}
-        arrays |= history_entries(snapshot.history)
-        arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
+            **numbers,
+        } | ({} if self.origin is None else {"origin": self.origin})
         try:
             with write_atomically(self.path, self.prefix) as file:
                 np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
@@ -259,12 +250,15 @@ def kind_of(value: Any) -> str:
     return "float" if isinstance(value, (float, np.floating)) else ""
 
 
-def _arrays_and_numbers(values: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Return the arrays and the numbers of a state."""
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    numbers = {name: value for name, value in values.items() if name not in arrays}
-    # json cannot write NumPy's scalars, whose item() is a Python number.
-    return arrays, {name: getattr(value, "item", lambda v=value: v)() for name, value in numbers.items()}
+def _as_json(name: str, record: Any) -> dict[str, Any]:
+    """Return a copy of a record as JSON would give it back, or raise if JSON cannot hold it."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"{name} must be a dict, got {type(record).__name__}.")
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(record), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold JSON values only: {error}. Convert paths to str.") from error
+    return copy
 
 
 def saved_rank(checkpoint: Checkpoint | None) -> int | None:
@@ -286,9 +280,11 @@ def _checked_header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     _check_version(header.get("symrelu", "0.1"))  # 0.1 did not store its version
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"its version is {header.get('version')!r}, this release reads {FORMAT_VERSION}")
-    check_names("its header", header, _HEADER)
+    check_names("its header", header, _HEADER, _OPTIONAL)
     if not isinstance(header["identity"], dict):
         raise ValueError("it does not say which fit wrote it")
+    if not isinstance(header.get("origin"), dict | None):
+        raise ValueError(f"its origin must be a JSON object, got {header['origin']!r:.80}")
     return header
 
 
@@ -313,68 +309,24 @@ def _minor(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
+class DifferentFit(ValueError):
+    """A checkpoint that another fit wrote.
+
+    Attributes
+    ----------
+    part : str
+        What differs: a setting, or one of ``HASHED``.
+    """
+
+    def __init__(self, part: str, message: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
 def _check_identity(saved: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name, value in wanted.items():
         if name not in saved or saved[name] != value:
             if name in HASHED:
-                raise ValueError(f"it was written for another {name}")
-            raise ValueError(f"it was written with {name}={saved.get(name)!r}, this fit has {name}={value!r}")
-
-
-def _snapshot(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
-    states = {name for name in arrays if name.startswith(("state_", "best_"))}
-    check_names(
-        "it", arrays, {"checkpoint", "signature", "recent_objectives", *HISTORY_ENTRIES}, optional=states
-    )
-    recent = arrays["recent_objectives"]
-    if recent.ndim != 1 or recent.dtype != np.float64 or not np.isfinite(recent).all():
-        raise ValueError("its recent objectives are not a list of numbers")
-    return Snapshot(
-        state=_fields_of("state", header, arrays),
-        best=_fields_of("best", header, arrays),
-        signature=_signature(header["identity"], arrays["signature"]),
-        history=_history(arrays),
-        recent_objectives=recent,
-        evaluations=_count(header, "evaluations"),
-        seconds=_seconds(header),
-        next_confirmation=_count(header, "next_confirmation"),
-    )
-
-
-def _fields_of(owner: str, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Collect the fields of a state: arrays are entries of the file, numbers are in its header."""
-    numbers, prefix = header[owner], f"{owner}_"
-    if not isinstance(numbers, dict):
-        raise ValueError(f"its {owner} is {numbers!r}, not names and numbers")
-    found = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return found | numbers
-
-
-def _signature(identity: dict[str, Any], signature: np.ndarray) -> np.ndarray:
-    if signature.shape != (identity["rank"],) or not np.isin(signature, (-1, 1)).all():
-        raise ValueError("its signature is not a sign for each column")
-    # "auto" was resolved by the fit that wrote the file, so any number is valid.
-    if identity["n_negative"] not in ("auto", int(np.sum(signature < 0))):
-        raise ValueError("its signature has a different number of negative columns")
-    return signature
-
-
-def _history(arrays: dict[str, np.ndarray]) -> History:
-    history = history_of(arrays)
-    if len(history) == 0 or not np.array_equal(history.iteration, np.arange(len(history))):
-        raise ValueError("its history does not have a row for each step")
-    return history
-
-
-def _seconds(header: dict[str, Any]) -> float:
-    seconds = header["seconds"]
-    if type(seconds) is not float or not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"its seconds are {seconds!r}")
-    return seconds
-
-
-def _count(header: dict[str, Any], name: str) -> int:
-    value = header[name]
-    if type(value) is not int or value < 0:  # not isinstance: JSON's true is an int
-        raise ValueError(f"its {name} is {value!r}, not a count")
-    return value
+                raise DifferentFit(name, f"it was written for another {name}")
+            difference = f"it was written with {name}={saved.get(name)!r}, this fit has {name}={value!r}"
+            raise DifferentFit(name, difference)

@@ -13,10 +13,12 @@ from symrelu.fit.holdout import ObservedPairs, kth_missing, observed_pairs, pair
 from symrelu.fit.link_metrics import auc, average_precision, hits_at, mean_reciprocal_rank
 from symrelu.fit.rank_selection import frame_of_records
 from symrelu.problem import Problem
+from symrelu.validation import random_generator
 
 # Pairs without a link are listed if there are at most this many per link, and drawn by rejection otherwise.
 _LISTED_PER_LINK = 4
 _MOST_ROUNDS = 1000
+_STREAM = 4  # random stream of hidden pairs: independent of the starts with the same seed
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,23 @@ class LinkSplit(NamedTuple):
     links: np.ndarray
     uniform: np.ndarray
     by_degree: np.ndarray
+
+
+def split_generator(random_state: Any) -> Any:
+    """Return the generator of the splits for a seed, so that several predictors can be given the same ones.
+
+    Parameters
+    ----------
+    random_state : None, int, Generator or RandomState
+
+    Returns
+    -------
+    rng : Generator
+    """
+    rng = random_generator(random_state, _STREAM)
+    if isinstance(rng, np.random.RandomState):  # it would list all pairs to draw some of them
+        rng = np.random.default_rng(int(rng.random() * 2**53))
+    return rng
 
 
 def link_splits(problem: Problem, fraction: float, n_splits: int, rng: Any) -> Iterator[LinkSplit]:

@@ -9,9 +9,10 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from symrelu.fit.checkpoint import CheckpointFile, Snapshot, kind_of, state_class
+from symrelu.fit.checkpoint import CheckpointFile, kind_of, state_class
 from symrelu.fit.loop import Fit, Observer
 from symrelu.fit.observers import HistoryKeeper
+from symrelu.fit.snapshots import Snapshot
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator

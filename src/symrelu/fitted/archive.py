@@ -75,14 +75,24 @@ def read_solution(path: str | PathLike[str]) -> dict[str, Any]:
     if "solution" not in arrays:
         raise ValueError(f"{path} is not a saved Solution: it has no entry 'solution'.")
     try:
-        return _solution_fields(arrays)
+        return solution_fields(arrays)
     except (TypeError, ValueError) as error:
         reason = str(error).rstrip(".")
         raise ValueError(f"{path} is not a Solution this version can read: {reason}.") from error
 
 
-def _solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the fields of the Solution in an archive, or raise an error that the caller completes."""
+def solution_fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the fields of the Solution in an archive, or raise an error that the caller completes.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+        The entries that :func:`arrays_of` returned, and no others.
+
+    Returns
+    -------
+    fields : dict of str to object
+    """
     numbers = read_header(arrays, "solution")
     if numbers.pop("format", None) != FORMAT:
         raise ValueError("its format is not " + FORMAT)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.files import check_names, read_header, read_npz, write_atomically
+from symrelu.files.entries import names_of_json, names_to_json
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.validation import check_choice, check_integer, check_number
@@ -138,7 +139,7 @@ class NeighborVectors:
         """
         header = {"format": FORMAT, "version": FORMAT_VERSION, "certificate": asdict(self.certificate)}
         if self.names is not None:
-            header["names"] = [_to_json(name) for name in self.names]
+            header["names"] = names_to_json(self.names)
         with write_atomically(path) as file:
             np.savez(
                 file,
@@ -185,7 +186,7 @@ class NeighborVectors:
         claimed = header["certificate"]
         found = certify(vectors, signature, graph, check_number("threshold", claimed["threshold"]))
         _check_claim(claimed, found)
-        names = _names_of(header["names"], len(vectors)) if "names" in header else None
+        names = names_of_json(header["names"], len(vectors)) if "names" in header else None
         return cls(vectors, signature.astype(vectors.dtype), graph, found, names)
 
     @cached_property
@@ -201,35 +202,6 @@ def check_dtype(dtype: Any) -> None:
     except TypeError:  # a class that is no type of NumPy
         name = dtype
     check_choice("dtype", name, DTYPES)
-
-
-def _to_json(name: Any) -> Any:
-    """Return a name as JSON can hold it: a tuple as a list, which cannot be a name itself."""
-    if isinstance(name, tuple) and all(_is_text_or_integer(part) for part in name):
-        return [_to_json(part) for part in name]
-    if not _is_text_or_integer(name):
-        raise TypeError(
-            f"Names in a file must be strings, integers or tuples of these, got {name!r} of type "
-            f"{type(name).__name__}. Set node_names_ = node_names_.astype(str).astype(object), or delete "
-            "node_names_, and save again."
-        )
-    return str(name) if isinstance(name, str) else int(name)
-
-
-def _names_of(stored: Any, n: int) -> np.ndarray:
-    """Return the names in a header, or raise unless there is a valid one for each node."""
-    if not isinstance(stored, list) or len(stored) != n:
-        raise ValueError(f"its header must have a name for each of its {n} nodes")
-    names = [tuple(name) if isinstance(name, list) else name for name in stored]
-    for name in names:
-        if not all(map(_is_text_or_integer, name if isinstance(name, tuple) else (name,))):
-            raise ValueError(f"names must be strings, integers or tuples of these, got {name!r}")
-    return np.fromiter(names, dtype=object, count=n)  # np.array would make a matrix of tuples
-
-
-def _is_text_or_integer(value: Any) -> bool:
-    # NumPy's strings and integers are equal to those of Python and have their hashes; True would become 1.
-    return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _check_claim(claimed: dict[str, Any], found: Certificate) -> None:

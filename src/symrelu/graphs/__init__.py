@@ -6,11 +6,13 @@ from symrelu.graphs.adapters import as_similarity
 from symrelu.graphs.annotated import from_anndata, write_anndata
 from symrelu.graphs.edges import Labelled, from_edges
 from symrelu.graphs.networks import from_igraph, from_networkx
+from symrelu.graphs.reading import GraphFile, read_graph, read_graph_file, read_new_items
 from symrelu.graphs.self_tuning import SelfTuningGraph, self_tuning_graph
 from symrelu.graphs.tables import embedding_frame, from_pandas
 from symrelu.graphs.tensors import from_torch
 
 __all__ = [
+    "GraphFile",
     "Labelled",
     "SelfTuningGraph",
     "as_similarity",
@@ -21,6 +23,9 @@ __all__ = [
     "from_networkx",
     "from_pandas",
     "from_torch",
+    "read_graph",
+    "read_graph_file",
+    "read_new_items",
     "self_tuning_graph",
     "write_anndata",
 ]

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Decimal
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from symrelu.validation import check_choice
+from symrelu.graphs.pairs import Pairs, Rules, is_missing, similarity_of
 
 # The default name of the weights is optional. Any other name was chosen by the user and must exist.
 USUAL_WEIGHT = "weight"
-
-# With "error", all weights of a pair are equal by the time they are combined.
-_COMBINE = {"error": np.maximum, "max": np.maximum, "sum": np.add}
 
 
 class Labelled(NamedTuple):
@@ -43,11 +37,13 @@ def from_edges(
     *,
     nodes: Iterable[Hashable] | None = None,
     duplicates: str = "error",
+    self_loops: str = "keep",
+    directed: str | None = None,
 ) -> Labelled:
     """Return the similarity matrix of a list of undirected edges.
 
-    Each edge must be given once, or once in each direction with the same weight; see ``duplicates`` for other
-    lists. Self loops go to the diagonal.
+    Each edge must be given once, or once in each direction with the same weight; see ``duplicates`` and
+    ``directed`` for other lists.
 
     Parameters
     ----------
@@ -64,8 +60,16 @@ def from_edges(
         All nodes in the order of the rows, including nodes without an edge. Defaults to the nodes of the edges
         in order of appearance. If the nodes are row numbers, pass ``range(n)``.
     duplicates : {"error", "max", "sum"}, default="error"
-        How to combine the weights of a pair that is given more than once, in either direction: raise an error,
-        take the largest, or add them.
+        How to combine the weights of a pair that is given more than once: raise an error, take the largest, or
+        add them. This includes the other direction, unless ``directed`` is given.
+    self_loops : {"keep", "drop", "error"}, default="keep"
+        What to do with edges from a node to itself: put their weights on the diagonal, leave them out, or raise
+        an error.
+    directed : {"error", "max", "sum", "mean"}, optional
+        How to combine the two directions of a pair, after ``duplicates`` was applied to each of them. "error"
+        raises an error if their weights differ; the others take the larger weight, add the weights or average
+        the weights that are given. A list that has every edge in both directions with the same weight is
+        symmetric, and is not changed. Defaults to ``duplicates`` for both directions alike.
 
     Returns
     -------
@@ -92,118 +96,14 @@ def from_edges(
            [3., 0., 0.],
            [0., 0., 0.]])
     """
-    check_choice("duplicates", duplicates, tuple(_COMBINE))
+    rules = Rules(duplicates, self_loops, directed)
     sources, targets, weights = _read_edges(edges, source, target, weight)
     ends = chain.from_iterable(zip(sources, targets, strict=True))
     position = _positions(ends) if nodes is None else _given_positions(nodes, ends)
     names = list(position)
     pairs = Pairs(integers(position[i] for i in sources), integers(position[j] for j in targets), names)
-    matrix = similarity_of(pairs, [1.0] * len(sources) if weights is None else weights, duplicates)
+    matrix = similarity_of(pairs, [1.0] * len(sources) if weights is None else weights, rules).matrix
     return Labelled(matrix, as_labels(names))
-
-
-class Pairs(NamedTuple):
-    """The ends of each edge as row numbers, and the names of the rows."""
-
-    rows: np.ndarray
-    cols: np.ndarray
-    names: Sequence[Any]
-
-    def edge(self, k: int) -> str:
-        return f"({self.names[self.rows[k]]!r}, {self.names[self.cols[k]]!r})"
-
-
-def similarity_of(pairs: Pairs, weights: Any, duplicates: str) -> Any:
-    """Return the symmetric matrix of undirected edges, with repeated pairs combined as ``duplicates`` says."""
-    values = _check_weights(pairs, weights)
-    if duplicates == "error":
-        _check_given_once(pairs, values)
-    low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
-    # The two directions of an edge are one pair from here on.
-    order, starts = _groups(low, high)
-    values = _COMBINE[duplicates].reduceat(values[order], starts)
-    low, high = low[order[starts]], high[order[starts]]
-    off = low != high  # self loops are stored once
-    coordinates = (np.concatenate([low, high[off]]), np.concatenate([high, low[off]]))
-    n = len(pairs.names)
-    matrix = sparse.csr_array((np.concatenate([values, values[off]]), coordinates), shape=(n, n))
-    matrix.eliminate_zeros()  # an edge of weight zero is no edge
-    return matrix
-
-
-def _groups(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order that puts equal pairs together, and the position in it where each group starts."""
-    order = np.lexsort((second, first))
-    changes = (np.diff(first[order], prepend=-1) != 0) | (np.diff(second[order], prepend=-1) != 0)
-    return order, np.flatnonzero(changes)
-
-
-def _check_given_once(pairs: Pairs, values: np.ndarray) -> None:
-    """Raise unless each pair is given once, or once in each direction with the same weight."""
-    order, starts = _groups(pairs.rows, pairs.cols)
-    times = np.diff(starts, append=len(order))
-    if (times > 1).any():
-        worst = int(np.argmax(times > 1))
-        raise ValueError(
-            f"Edge {pairs.edge(order[starts[worst]])} is given {times[worst]} times. "
-            'Pass duplicates="sum" to add the weights, or "max" to keep the largest.'
-        )
-    # Each direction occurs at most once by now, so a group holds one value or those of both directions.
-    order, starts = _groups(np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols))
-    values = values[order]
-    differing = np.flatnonzero(np.minimum.reduceat(values, starts) != np.maximum.reduceat(values, starts))
-    if differing.size:
-        k = starts[differing[0]]
-        raise ValueError(
-            f"Edge {pairs.edge(order[k])} has the weight {values[k]:g}, "
-            f"but {values[k + 1]:g} in the other direction. "
-            'Pass duplicates="max" to keep the larger, or "sum" to add them.'
-        )
-
-
-def _check_weights(pairs: Pairs, weights: Any) -> np.ndarray:
-    """Return the weights as floats, or raise an error that names an edge with an invalid weight."""
-    array = _as_floats(pairs, weights)
-    bad = np.flatnonzero(~((array >= 0) & (array < np.inf)))  # catches NaN, which compares false
-    if bad.size:
-        k = int(bad[0])
-        raise ValueError(
-            f"Weights must be finite and nonnegative: edge {pairs.edge(k)} has {array[k]:g}. "
-            "Drop the edge, or give it a valid weight."
-        )
-    return array
-
-
-def _as_floats(pairs: Pairs, weights: Any) -> np.ndarray:
-    try:
-        array = np.asarray(weights)
-    except ValueError:  # lists of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biuf" or array.ndim != 1:
-        # Convert one by one from the original values: NumPy turns numbers among strings into strings.
-        values = weights.tolist() if hasattr(weights, "tolist") else weights
-        array = np.array([_as_number(pairs, k, value) for k, value in enumerate(values)], dtype=np.float64)
-    return array.astype(np.float32 if array.dtype == np.float32 else np.float64, copy=False)
-
-
-def _as_number(pairs: Pairs, k: int, value: Any) -> float:
-    if isinstance(value, (numbers.Real, Decimal)):
-        return float(value)
-    if _is_missing(value):
-        return float("nan")
-    raise TypeError(
-        f"Weights must be numbers: edge {pairs.edge(k)} has {value!r}. Convert them to float first."
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas.NA, whose truth value raises an error."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # true for NaN and NaT only
-    except (TypeError, ValueError):
-        return type(value).__name__ == "NAType"
 
 
 def _read_edges(edges: Any, source: Any, target: Any, weight: Any) -> tuple[list[Any], list[Any], Any | None]:
@@ -293,7 +193,7 @@ def _positions(nodes: Iterable[Hashable]) -> dict[Hashable, int]:
             position.setdefault(node, len(position))
     except TypeError as error:
         raise TypeError(f"Nodes must be hashable, such as numbers or strings: {error}.") from error
-    missing = [node for node in position if _is_missing(node)]
+    missing = [node for node in position if is_missing(node)]
     if missing:
         raise ValueError(f"Nodes must not be missing, got {missing[0]!r}. Drop the edges with a missing end.")
     return position

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from symrelu.graphs.edges import (
-    USUAL_WEIGHT,
-    Labelled,
-    Pairs,
-    as_labels,
-    comes_from,
-    integers,
-    similarity_of,
-)
+from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, as_labels, comes_from, integers
+from symrelu.graphs.pairs import Pairs, Rules, similarity_of
+
+_ADDED = Rules(duplicates="sum")  # a multigraph may have several edges between two nodes
 
 
 def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
@@ -63,8 +58,7 @@ def from_networkx(graph: Any, weight: str | None = "weight") -> Labelled:
         integers(position[edge[0]] for edge in edges), integers(position[edge[1]] for edge in edges), nodes
     )
     weights = [1.0 if weight is None else edge[2].get(weight, 1.0) for edge in edges]
-    # "sum", because a multigraph may have several edges between two nodes.
-    return Labelled(similarity_of(pairs, weights, "sum"), as_labels(nodes))
+    return Labelled(similarity_of(pairs, weights, _ADDED).matrix, as_labels(nodes))
 
 
 def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
@@ -112,7 +106,7 @@ def from_igraph(graph: Any, weight: str | None = "weight") -> Labelled:
         integers(j for _, j in edges),
         range(graph.vcount()) if names is None else names,
     )
-    return Labelled(similarity_of(pairs, weights, "sum"), None if names is None else as_labels(names))
+    return Labelled(similarity_of(pairs, weights, _ADDED).matrix, None if names is None else as_labels(names))
 
 
 def is_networkx(data: Any) -> bool:

@@ -12,7 +12,12 @@ from sklearn import config_context, get_config
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, gen_batches
 
+from symrelu.files import check_names
+from symrelu.files.entries import read_floats, read_integer, read_sparse, sparse_entries
 from symrelu.validation import check_integer, check_well_formed
+
+_PER_SAMPLE = ("scales", "reaches", "degrees")
+_SPARSE = ("data", "indices", "indptr")
 
 # sigma_i is the distance to this neighbour (Zelnik-Manor and Perona's local scaling).
 _SCALE_NEIGHBOUR = 7
@@ -112,6 +117,38 @@ class SelfTuningGraph:
         reaches = squares[:, n_neighbors - 1]
         return cls(_normalised(joined), X, exponent, n_neighbors, sigma, reaches, degrees)
 
+    def entries(self) -> dict[str, np.ndarray]:
+        """Return the graph and its samples as entries of an archive, which :meth:`of_entries` reads."""
+        entries = {f"matrix_{name}": array for name, array in sparse_entries(self.matrix).items()}
+        if sparse.issparse(self.samples):
+            entries |= {f"samples_{name}": array for name, array in sparse_entries(self.samples).items()}
+        else:
+            entries["samples"] = self.samples
+        return (
+            entries
+            | {name: np.array(getattr(self, name)) for name in ("exponent", "n_neighbors")}
+            | {name: getattr(self, name) for name in _PER_SAMPLE}
+        )
+
+    @classmethod
+    def of_entries(cls, entries: dict[str, np.ndarray], n: int, n_features: int) -> SelfTuningGraph:
+        """Return the graph of n samples in an archive, or raise an error that the caller completes."""
+        samples = {"samples"} if "samples" in entries else {f"samples_{name}" for name in _SPARSE}
+        check_names(
+            "its graph",
+            entries,
+            {*(f"matrix_{name}" for name in _SPARSE), *samples, "exponent", "n_neighbors", *_PER_SAMPLE},
+        )
+        return cls(
+            read_sparse(_part(entries, "matrix_"), (n, n), "its graph"),
+            read_floats(entries, "samples", (n, n_features), "its graph")
+            if "samples" in entries
+            else read_sparse(_part(entries, "samples_"), (n, n_features), "its samples"),
+            read_integer(entries, "exponent", -2000, 2000),  # those of floats are from -1073 to 1024
+            read_integer(entries, "n_neighbors", 1, n - 1),
+            *(read_floats(entries, name, (n,), "its graph") for name in _PER_SAMPLE),
+        )
+
     def rows(self, X_new: Any) -> tuple[Any, np.ndarray]:
         """Return the similarities of new samples to those of the graph, and which of them the graph contains.
 
@@ -160,6 +197,10 @@ class SelfTuningGraph:
         joined = sparse.csr_array(joined + choice @ self.matrix)
         joined.eliminate_zeros()
         return joined, same
+
+
+def _part(entries: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in entries.items() if name.startswith(prefix)}
 
 
 def _check_samples(X: Any, name: str, **requirements: Any) -> Any:

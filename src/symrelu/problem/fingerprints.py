@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from symrelu.files import check_names
+
 _ROW_BYTES = 16
 _EMPTY_ROW = hashlib.blake2b(digest_size=_ROW_BYTES).digest()
 
@@ -50,6 +52,22 @@ class RowIndex:
     rows: np.ndarray
     without_own: np.ndarray
     masks: np.ndarray | None
+
+    def entries(self) -> dict[str, np.ndarray]:
+        """Return the hashes as entries of an archive, which :meth:`of_entries` reads."""
+        entries = {"rows": self.rows}
+        if self.without_own is not self.rows:
+            entries["without_own"] = self.without_own
+        if self.masks is not None:
+            entries["masks"] = self.masks
+        return {name: hashes.view(np.uint8).reshape(-1, _ROW_BYTES) for name, hashes in entries.items()}
+
+    @classmethod
+    def of_entries(cls, entries: dict[str, np.ndarray], n: int) -> RowIndex:
+        """Return the index of n rows in an archive, or raise an error that the caller completes."""
+        check_names("its row index", entries, {"rows"}, {"without_own", "masks"})
+        hashes = {name: _hashes_of_bytes(name, array, n) for name, array in entries.items()}
+        return cls(hashes["rows"], hashes.get("without_own", hashes["rows"]), hashes.get("masks"))
 
     @classmethod
     def of(cls, matrix: Any, mask: Any | None) -> RowIndex:
@@ -91,6 +109,12 @@ class RowIndex:
         fitted = [_EMPTY_ROW] * len(self.rows) if self.masks is None else self.masks.tolist()
         same = (place >= 0 and fitted[place] == one for place, one in zip(places, masks, strict=True))
         return places, np.fromiter(same, bool, len(places))
+
+
+def _hashes_of_bytes(name: str, array: np.ndarray, n: int) -> np.ndarray:
+    if array.dtype != np.uint8 or array.shape != (n, _ROW_BYTES):
+        raise ValueError(f"{name} of its row index must be {_ROW_BYTES} bytes for each of its {n} rows")
+    return np.ascontiguousarray(array).view(np.dtype((np.void, _ROW_BYTES))).ravel()
 
 
 def _first_places(hashes: np.ndarray) -> dict[bytes, int]:

@@ -35,6 +35,7 @@ from symrelu.validation.matrices import (
     check_observed,
     check_rows,
     check_similarity,
+    find_asymmetry,
     hidden_part,
     read_rows,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "check_well_formed",
     "divided",
     "exponent_of",
+    "find_asymmetry",
     "hidden",
     "hidden_part",
     "is_well_formed_sparse",

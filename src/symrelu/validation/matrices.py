@@ -187,6 +187,15 @@ def check_mask(mask: Any | None, n: int) -> Any | None:
     return mask
 
 
+def find_asymmetry(M: Any) -> tuple[int, int] | None:
+    """Return where a matrix of real numbers differs most from its transpose; None if only by rounding."""
+    # Differences of unsigned integers wrap around, and those of booleans do not exist.
+    M = M if M.dtype.kind == "f" else M.astype(np.float64)
+    worst, i, j, largest = _asymmetry(M)
+    # NaN compares false: it is not asymmetry, and the check of values reports it.
+    return (i, j) if worst > _SYMMETRY_TOLERANCE.get(M.dtype, 0.0) * largest else None
+
+
 def _check_values(M: Any, name: str) -> None:
     # NaN is tested first, because a NaN may have its sign bit set.
     infinity_advice = "Replace it by a number, or mark it as unobserved with mask=."

@@ -1,0 +1,198 @@
+"""Advice in words of the command line: what a message says of Python arguments, said of options.
+
+The messages of the library name arguments of functions, because most users call it from Python. Here they are
+put into words of the command that was called, by a rule for all options and a few phrases.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from symrelu.cli.commands import COMMANDS, load_command
+from symrelu.fitted.history import Status
+
+# Status -> sentences. One that names an option is left out if the command does not have it.
+_ADVICE: dict[Status, tuple[str, ...]] = {
+    Status.TOLERANCE: ("The requested accuracy was reached.", "Pass a lower --tol for a closer fit."),
+    Status.GRADIENT: (
+        "The factor is stationary.",
+        "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
+        "--n-negative 1.",
+        "If the error is too high, pass more --components or another --seed.",
+        "Pass a lower --gtol to continue.",
+    ),
+    Status.PLATEAU: (
+        "Further steps of this solver change little.",
+        "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
+        "--n-negative 1.",
+        "If the error is too high, pass more --components or another --seed.",
+        "Pass --ftol 0 to continue.",
+    ),
+    Status.ROUNDING: (
+        "The entries of X are small differences of large products, which are not exact enough.",
+        "Store the matrix in float64; if it already is, pass a larger --rank, or an --alpha above 0.",
+        "Store the matrix in float64; if it already is, pass more --components, or a --shrinkage above 0.",
+    ),
+    Status.VANISHED: (
+        "U = 0 is a stationary point for every matrix.",
+        "Pass a lower --alpha; if it is 0, another --seed or --init.",
+        "Pass a lower --shrinkage; if it is 0, another --seed.",
+    ),
+    Status.MAX_ITER: (
+        "The fit used all its steps.",
+        "Pass a larger --max-iter.",
+        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "Or accept a looser fit with a larger --gtol or --ftol.",
+    ),
+    Status.MAX_TIME: (
+        "The fit used all its time.",
+        "Pass a larger --max-time.",
+        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+    ),
+    Status.CALLBACK: ("The fit was asked to stop.", "Run the command again to continue."),
+    Status.INTERRUPTED: (
+        "The best factor so far was kept.",
+        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+    ),
+    Status.NON_FINITE: (
+        "The best finite factor was kept.",
+        "With --solver aapb, pass a lower --step-size: it is safe up to 1.",
+        "Otherwise pass another --init.",
+    ),
+}
+
+# Argument in Python -> options that may stand for it, if the command has none with its name.
+_OTHER_NAMES = {
+    "n_components": ("components", "rank"),
+    "random_state": ("seed",),
+    "n_clusters": ("clusters",),
+    "n_splits": ("splits",),
+    "n_repeats": ("repeats",),
+    "n_jobs": ("jobs",),
+    "n_init": ("fits",),
+    "k": ("top",),
+}
+
+# Values of reading options that have other words here.
+_WORDS = {("header", "True"): "yes", ("header", "False"): "no", ("weight", "None"): "none"}
+
+# Phrases of messages that no option stands for. They refer to objects that a user of a command does not see.
+_PHRASES = (
+    (re.compile(r"^\w+\(.*?\) (stopped before convergence|found no vectors)"), r"The search \1"),
+    (re.compile(r" relative_error_ and history_ show how far it got\."), ""),
+    (re.compile(r"\brelative_error\b(?!_)"), "the relative error"),
+    (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
+)
+
+_FLAG = re.compile(r"--[a-z][a-z-]*")
+# A value in a call: "text", 'text', a number or a word. Dots alone stand for any value.
+_VALUE = r"""(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<any>\.\.\.)|(?P<plain>[\w+-][\w.+-]*(?<![.])))?"""
+# Not in file names, attributes or quoted names, and not an attribute of a fitted estimator, which ends in _.
+_BEFORE, _AFTER = r"(?<![\w./\\\-'\"=(])", r"(?![\w=(/\\'\"-]|\.\w)"
+
+
+def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoint: Path | None = None) -> str:
+    """Return what to try next after a fit, in words of a command.
+
+    Parameters
+    ----------
+    status : Status
+    flags : collection of str, optional
+        The options of the command, by default of the one that was called.
+    checkpoint : Path, optional
+        The checkpoint of the fit, which can be resumed.
+
+    Returns
+    -------
+    advice : str
+    """
+    known = set(current_flags().values() if flags is None else flags)
+    first, *others = _ADVICE[status]
+    if checkpoint is not None and status in _CAN_RESUME:
+        command = shlex.join(["symrelu", "resume", str(checkpoint)])
+        limit = _CAN_RESUME[status]
+        further = [text for text in others if text.startswith("Or ")]
+        others = [f"Continue with: {command}{limit}", *further]
+        known |= set(_FLAG.findall(limit))
+    return " ".join([first, *(text for text in others if known.issuperset(_FLAG.findall(text)))])
+
+
+# Statuses of fits that have not ended by themselves -> the limit to raise.
+_CAN_RESUME = {
+    Status.MAX_ITER: " --max-iter 10000 (a larger number than before).",
+    Status.MAX_TIME: " --max-time 3600 (more seconds than before).",
+    Status.CALLBACK: ".",
+    Status.INTERRUPTED: ".",
+}
+
+
+def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
+    """Return a message of the library with options in place of the arguments of functions.
+
+    Parameters
+    ----------
+    text : str
+    flags : mapping of str to str, optional
+        The flag of each option of the command, by the name of its parameter. By default those of the command
+        that was called.
+
+    Returns
+    -------
+    text : str
+        What is not an option of the command stays as it is.
+    """
+    flags = current_flags() if flags is None else flags
+    for status in Status:
+        for advice in (status.advice, status.advice.replace("alpha", "shrinkage")):
+            text = text.replace(advice, advice_of(status, flags.values()))
+    for pattern, words in _PHRASES:
+        text = pattern.sub(words, text)
+    for name in sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True):
+        flag = _flag_for(name, flags)
+        if flag is not None:
+            text = _with_flag(text, name, flag)
+    return text
+
+
+def _with_flag(text: str, name: str, flag: str) -> str:
+    """Return a text with a flag in place of an argument of a function."""
+
+    def option(match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        value = next((groups[kind] for kind in ("double", "single", "plain") if groups[kind] is not None), None)
+        if value is None:
+            return flag
+        return f"{flag} {shlex.quote(_WORDS.get((name, value), value))}"
+
+    # Also as the last argument of a call: SymReLU(affinity='self_tuning').
+    text = re.sub(rf"{_BEFORE}\b\w+\(\w+, {name}={_VALUE}\)", option, text)
+    text = re.sub(rf"{_BEFORE}\b\w+\({name}={_VALUE}\)(?<!\.\.\.\))", option, text)
+    text = re.sub(rf"{_BEFORE}\b{name}={_VALUE}", option, text)
+    # A plain word is an argument if it cannot be anything else: it has an underscore, or begins a requirement.
+    if "_" in name:
+        text = re.sub(rf"{_BEFORE}\b{name}\b{_AFTER}", flag, text)
+    return re.sub(rf"^{name}(?= must )", flag, text)
+
+
+def _flag_for(name: str, flags: Mapping[str, str]) -> str | None:
+    candidates = (name, *_OTHER_NAMES.get(name, ()))
+    return next((flags[one] for one in candidates if one in flags), None)
+
+
+def current_flags() -> dict[str, str]:
+    """Return the flags of the command that this process was called with, by the names of their parameters."""
+    called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    with suppress(ImportError):  # it may be the error that is to be shown
+        return flags_of(called) if called in COMMANDS else {}
+    return {}
+
+
+def flags_of(command: str) -> dict[str, str]:
+    """Return the flags of a command, by the names of their parameters."""
+    parameters = load_command(command).params
+    return {p.name: max(p.opts, key=len) for p in parameters if p.opts and p.opts[0].startswith("-")}

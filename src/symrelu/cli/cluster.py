@@ -1,0 +1,136 @@
+"""``symrelu cluster``: clusters of the nodes of a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from symrelu import Status, SymReLUClustering
+from symrelu.cli.advice import for_command_line
+from symrelu.cli.embed import fit_estimator
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
+from symrelu.cli.outputs import check_files
+from symrelu.cli.screen import INTERRUPTED_CODE, report
+from symrelu.cli.tables import check_table_output, node_names, write_table
+
+EXAMPLES = (
+    "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
+    "symrelu cluster graph.csv --method directions --seed 0 -o clusters.tsv --memberships shares.csv",
+    "symrelu cluster matrix.mtx --clusters 3 --json",
+)
+
+_AUTO = "auto"
+_SHOWN_SIZES = 20  # --json has all of them
+
+OWN = {
+    "n_clusters": Own(
+        "--clusters",
+        int | str,
+        "Number of clusters, or 'auto' to choose it by held-out pairs, for networks; this takes many fits.",
+        _AUTO,
+    ),
+    "method": Own(
+        "--method",
+        str,
+        "'linkage' suits graphs of nearest neighbors, 'directions' suits networks; 'auto' compares the two by "
+        "their modularity.",
+    ),
+    "n_components": Own(
+        "--components",
+        int,
+        "Number of columns of a factor. Default: the number of clusters, but from 10 to 100.",
+    ),
+    "shrinkage": Own(
+        "--shrinkage",
+        float,
+        "Penalty that lowers the eigenvalues of the model by this fraction of the largest one of the matrix.",
+    ),
+    "zero_weight": Own(
+        "--zero-weight", float, "Weight in (0, 1] of the zeros. Default: 1 (linkage), 0.1 (directions)."
+    ),
+    "init": Own("--init", str, "Starting factor. Default: 'spectral' (linkage), 'random' (directions)."),
+    "max_iter": Own(
+        "--max-iter", int, "Maximum number of steps of a fit. Default: 120 (linkage), 20 (directions)."
+    ),
+    "n_init": Own("--n-init", int, "Number of fits whose mean is taken. Default: 1 (linkage), 5 (directions)."),
+    "n_jobs": Own("--jobs", int, "Number of fits that run in parallel."),
+}
+
+
+@with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()])
+def cluster(
+    file: GraphFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Table of nodes, clusters and memberships: .csv, .tsv, .parquet or .json."
+        ),
+    ] = None,
+    memberships: Annotated[
+        Path | None, typer.Option(help="Table of the share of each cluster in each node.")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Cluster the nodes of the graph in FILE.
+
+    The table has the columns node, cluster (from 0) and membership, the share of that cluster in the node.
+    """
+    check_files((file,), (output, memberships))
+    for table in (output, memberships):
+        if table is not None:
+            check_table_output(table)
+    settings = estimator_settings(SymReLUClustering, options)
+    if settings["n_clusters"] == _AUTO:
+        settings["n_clusters"] = None
+    # By default a matrix that is not square would be taken as samples, which no file of a graph holds.
+    estimator = SymReLUClustering(**settings, affinity="precomputed")
+    labelled = read_input(file, options)
+    fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
+    names = node_names(labelled.labels, len(estimator.labels_))
+    if output is not None:
+        write_table(output, _assigned(names, estimator))
+    if memberships is not None:
+        shares = {f"cluster_{k}": share for k, share in enumerate(estimator.memberships_.T)}
+        write_table(memberships, {"node": names, **shares})
+    found = _found(estimator) | {"output": output, "memberships": memberships}
+    report({"command": "cluster", "file": file, **found}, _rows(found))
+    if estimator.solution_.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _assigned(names: list[Any], estimator: SymReLUClustering) -> dict[str, Any]:
+    labels = estimator.labels_
+    own = estimator.memberships_[np.arange(len(labels)), labels]
+    return {"node": names, "cluster": labels, "membership": own}
+
+
+def _found(estimator: SymReLUClustering) -> dict[str, Any]:
+    return {
+        "nodes": len(estimator.labels_),
+        "clusters": estimator.n_clusters_,
+        "sizes": np.bincount(estimator.labels_),
+        "method": estimator.method_,
+        "modularity": estimator.modularity_[estimator.method_],
+        "modularity_of_methods": estimator.modularity_,
+        "relative_error": estimator.relative_error_,
+        "status": estimator.solution_.status,
+        "stopped_because": for_command_line(estimator.stop_reason_),
+    }
+
+
+def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    sizes = ", ".join(map(str, found["sizes"][:_SHOWN_SIZES]))
+    rows = [
+        ("nodes", found["nodes"]),
+        ("clusters", found["clusters"]),
+        ("sizes", sizes + (", ..." if len(found["sizes"]) > _SHOWN_SIZES else "")),
+        ("method", found["method"]),
+        ("modularity", f"{found['modularity']:.4g}"),
+        ("table", found["output"]),
+        ("memberships", found["memberships"]),
+    ]
+    return [(label, value) for label, value in rows if value is not None]

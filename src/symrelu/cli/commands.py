@@ -1,0 +1,77 @@
+"""The commands by name, each imported when it is called, so that ``symrelu --help`` loads no numerical library.
+
+A command is a module of this package with a function of the same name, or with a Typer ``app`` of subcommands.
+Its ``EXAMPLES`` end its help text. The top-level help is made from the table here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+_TASKS, _MODELS, _PAPER = "Tasks", "Models", "The paper"
+
+
+class Entry(NamedTuple):
+    """A line of the top-level help: the panel it is in, and the first paragraph of the command's docstring."""
+
+    panel: str
+    text: str
+
+
+COMMANDS = {
+    "embed": Entry(_TASKS, "Embed the nodes of the graph in FILE: one vector for each node."),
+    "cluster": Entry(_TASKS, "Cluster the nodes of the graph in FILE."),
+    "links": Entry(_TASKS, "Predict missing links of the graph in FILE."),
+    "neighbors": Entry(_TASKS, "Find vectors whose nearest neighbors are those of the graph in FILE."),
+    "rank": Entry(_MODELS, "Choose the rank of the matrix in FILE by held-out pairs."),
+    "transform": Entry(_MODELS, "Embed new items with a model that was saved before."),
+    "evaluate": Entry(_MODELS, "Measure how well held-out links of the graph in FILE are predicted."),
+    "fit": Entry(_MODELS, "Decompose the matrix in FILE and save the Solution."),
+    "resume": Entry(_MODELS, "Resume the fit in a checkpoint."),
+    "reproduce": Entry(_PAPER, "Run the paper's experiments: tables, figures and a page."),
+    "demo": Entry(_PAPER, "Fit the graph of scikit-learn's digits, and draw a figure."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are stand-ins with a help text, replaced by the real ones when they are called.
+
+    Help and completion of names read the stand-ins. Both a call and the completion of a command's own options
+    go through ``resolve_command``.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        # The base class also makes suggestions for misspelt names.
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, found and load_command(found.name or ""), rest
+
+
+def load_command(name: str) -> Any:
+    """Import a command and return it with its options."""
+    module = import_module(f"symrelu.cli.{name}")
+    if hasattr(module, "app"):
+        return typer.main.get_command(module.app)
+    # A Typer of one command becomes that command, not a group.
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command(name, epilog=examples_text(module.EXAMPLES))(getattr(module, name))
+    return typer.main.get_command(app)
+
+
+def examples_text(examples: tuple[str, ...]) -> str:
+    """Return examples as the end of a help text."""
+    # Separate paragraphs, because some releases of Typer join the lines of one.
+    return "\n\n".join(["Examples:", *examples])
+
+
+def add_stand_ins(app: typer.Typer) -> None:
+    """Add a command without options for each line of the table."""
+    for name, (panel, text) in COMMANDS.items():
+        app.command(name, help=text, rich_help_panel=panel)(_stand_in)
+
+
+def _stand_in() -> None:
+    """Take the place of a command until it is called."""

@@ -1,0 +1,112 @@
+"""``symrelu embed``: a vector for each node of a graph."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sklearn.exceptions import ConvergenceWarning
+
+from symrelu import Status, SymReLU
+from symrelu.cli.fit import fit_results
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
+from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
+from symrelu.cli.tables import check_table_output, embedding_columns, write_table
+
+EXAMPLES = (
+    "symrelu embed graph.csv -o vectors.csv",
+    "symrelu embed graph.csv --components 8 --duplicates sum --seed 0 -o vectors.json",
+    "symrelu embed matrix.mtx --components auto --model model.npz --json",
+)
+
+_MODEL = ".npz"
+
+OWN = {
+    "n_components": Own(
+        "--components",
+        int | str,
+        "Number of columns, or 'auto' to choose it by held-out pairs, which takes many fits. Default: 16, or "
+        "the number of nodes if that is smaller.",
+    ),
+    "shrinkage": Own(
+        "--shrinkage",
+        float,
+        "Penalty that lowers the eigenvalues of the model by this fraction of the largest one of the matrix.",
+    ),
+    "n_init": Own("--n-init", int, "Number of fits from different seeds; the best one is kept."),
+    "n_jobs": Own("--jobs", int, "Number of fits that run in parallel."),
+}
+
+
+@with_options([*estimator_options(SymReLU, OWN), *graph_options()])
+def embed(
+    file: GraphFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table of names and vectors: .csv, .tsv, .parquet or .json; or .npz for the model.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="npz file for the model, with which 'symrelu transform' embeds new items."),
+    ] = None,
+    **options: Any,
+) -> None:
+    """Embed the nodes of the graph in FILE: one vector for each node.
+
+    Nodes with a high similarity have vectors with a large product. Ctrl-C saves the best vectors so far.
+    """
+    if output is None and model is None:
+        raise ValueError("embed must write something: pass --output vectors.csv, --model model.npz, or both.")
+    check_files((file,), (output, model))
+    if output is not None and output.suffix.lower() != _MODEL:
+        check_table_output(output)
+    estimator = SymReLU(**estimator_settings(SymReLU, options))
+    labelled = read_input(file, options)
+    fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
+    for path in (output, model):
+        if path is not None:
+            _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)
+    solution = estimator.solution_
+    found = {"command": "embed", "file": file, **fit_results(solution), "output": output, "model": model}
+    rows = [
+        ("nodes", found["nodes"]),
+        ("columns", f"{solution.rank}, {solution.n_negative} of them negative"),
+        ("relative error", f"{solution.relative_error:.6g}"),
+        ("iterations", solution.n_iter),
+        ("stopped because", found["stopped_because"]),
+        ("advice", found["advice"]),
+        ("table", output),
+        ("model", model),
+    ]
+    report(found, [(label, value) for label, value in rows if value is not None])
+    if solution.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _save(estimator: SymReLU, path: Path, *, as_model: bool) -> None:
+    if as_model:
+        with naming_output(path):
+            estimator.save(path)
+    else:
+        write_table(path, embedding_columns(getattr(estimator, "node_names_", None), estimator.embedding_))
+
+
+def fit_estimator(estimator: Any, labelled: Any, description: str, *, search: bool) -> None:
+    """Fit an estimator and show its progress; exit if Ctrl-C came before there is a result."""
+    try:
+        with estimator_progress(estimator, description, search=search), warnings.catch_warnings():
+            # The report says why a fit stopped; and no defaults changed, since 0.1.0 had no such command.
+            for category in (ConvergenceWarning, FutureWarning):
+                warnings.simplefilter("ignore", category)
+            estimator.fit(labelled)
+    except KeyboardInterrupt:
+        errors.print("Interrupted before the first evaluation: nothing was written.")
+        raise typer.Exit(INTERRUPTED_CODE) from None

@@ -1,0 +1,129 @@
+"""``symrelu evaluate``: measure how well held-out links of a graph are predicted."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from sklearn.exceptions import ConvergenceWarning
+
+from symrelu import LinkPredictor, Problem
+from symrelu.baselines.common_neighbors import degree_product, resource_allocation
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.links import OWN
+from symrelu.cli.options import estimator_options, estimator_settings, with_options
+from symrelu.cli.outputs import check_files
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, report, search_progress
+from symrelu.cli.tables import check_table_output, write_table
+from symrelu.fit.link_evaluation import (
+    METRICS,
+    LinkEvaluation,
+    evaluate_scores,
+    link_splits,
+    split_generator,
+)
+from symrelu.graphs import Labelled
+
+EXAMPLES = (
+    "symrelu evaluate graph.csv",
+    "symrelu evaluate graph.csv --splits 2 --fraction 0.2 --seed 0 --json",
+    "symrelu evaluate graph.csv --components 32 --split-seed 1 -o metrics.csv",
+)
+
+_MODEL = "symrelu"
+# What needs no fit, on the same splits.
+_BASELINES = {"degree product": degree_product, "resource allocation": resource_allocation}
+_TITLES = {
+    "auc_uniform": "AUC, uniform",
+    "auc_degree": "AUC, by degree",
+    "average_precision": "average precision",
+    "hits_at_50": "Hits@50",
+    "mrr": "MRR",
+}
+
+
+@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
+def evaluate(
+    file: GraphFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Table of the metrics of each split: .csv, .tsv, .parquet or .json."
+        ),
+    ] = None,
+    splits: Annotated[int, typer.Option(min=1, help="Number of splits, each with its own fits.")] = 5,
+    fraction: Annotated[float, typer.Option(help="Share of the links to hold out, in (0, 0.99].")] = 0.1,
+    split_seed: Annotated[int, typer.Option(min=0, help="Seed of the splits; that of the fits is --seed.")] = 0,
+    **options: Any,
+) -> None:
+    """Measure how well held-out links of the graph in FILE are predicted.
+
+    The held-out links are compared with as many pairs without a link. The degree product and resource
+    allocation (a sum over common neighbors) score the same pairs: a model is of use where it exceeds them.
+    """
+    check_files((file,), (output,))
+    if output is not None:
+        check_table_output(output)
+    predictor = LinkPredictor(**estimator_settings(LinkPredictor, options))
+    labelled = read_input(file, options)
+    try:
+        with search_progress() as verbose, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*the fit was interrupted", ConvergenceWarning)
+            predictor.set_params(verbose=verbose)
+            found = _evaluations(predictor, labelled, fraction, splits, split_seed)
+    except KeyboardInterrupt:
+        errors.print("Interrupted: nothing was measured.")
+        raise typer.Exit(INTERRUPTED_CODE) from None
+    if output is not None:
+        write_table(output, _columns(found))
+    ours = found[_MODEL]
+    result = {
+        "command": "evaluate",
+        "file": file,
+        "links": ours.n_links,
+        "hidden": ours.n_hidden,
+        "splits": splits,
+        "mean": {name: asdict(one.mean) for name, one in found.items()},
+        "by_split": {name: one.records() for name, one in found.items()},
+        "output": output,
+    }
+    hidden = f"{ours.n_hidden} of {ours.n_links} links hidden, mean of {splits} splits"
+    note = "Pairs without a link are drawn uniformly for the first column, and by degree for all others."
+    report(result, _table(found, hidden), note, *([[("table", output)]] if output is not None else []))
+
+
+def _evaluations(
+    predictor: LinkPredictor, labelled: Labelled, fraction: float, splits: int, seed: int
+) -> dict[str, LinkEvaluation]:
+    """Return the metrics of the model and of the baselines, on the same splits."""
+    ours = predictor.evaluate(labelled, fraction=fraction, n_splits=splits, random_state=seed)
+    problem = Problem.of(labelled.matrix, diagonal="ignore")
+    drawn = list(link_splits(problem, fraction, splits, split_generator(seed)))
+    found = {_MODEL: ours}
+    for name, baseline in _BASELINES.items():
+        metrics = tuple(evaluate_scores(baseline(split.train), split) for split in drawn)
+        found[name] = LinkEvaluation(metrics, ours.n_hidden, ours.n_links)
+    return found
+
+
+def _columns(found: dict[str, LinkEvaluation]) -> dict[str, list[Any]]:
+    rows = [{"method": name, **record} for name, one in found.items() for record in one.records()]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _table(found: dict[str, LinkEvaluation], title: str) -> Table:
+    table = Table(title=title)
+    table.add_column("method")
+    for name in METRICS:
+        table.add_column(_TITLES[name], justify="right")
+    for name, one in found.items():
+        table.add_row(name, *(_number(value) for value in asdict(one.mean).values()))
+    return table
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"  # NaN: Hits@50 of fewer than 50 pairs

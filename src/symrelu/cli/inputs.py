@@ -1,0 +1,149 @@
+"""Input of the commands: options that say how a graph file is to be read, and reading it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from symrelu.cli.options import flag_of, option
+from symrelu.cli.screen import note
+from symrelu.files import read_matrix
+from symrelu.graphs import Labelled, read_graph_file
+
+_PANEL = "How FILE is read"
+_MATRICES = (".npz", ".npy", ".mtx", ".mtx.gz")
+
+GraphFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Graph or similarity matrix: edges as .csv, .tsv or .parquet; .mtx, .npz, .npy, .graphml, .gml, "
+        ".h5ad or .mat. Text files may be compressed (.gz).",
+    ),
+]
+
+
+class _Reading(NamedTuple):
+    """An option for reading: its type, default, help text, and the words it accepts, if only some."""
+
+    kind: Any
+    default: Any
+    text: str
+    words: Mapping[str, Any] | None = None
+
+
+def _words(*words: str) -> dict[str, Any]:
+    return {word: word for word in words}
+
+
+_OPTIONS = {
+    "source": _Reading(
+        int | str,
+        None,
+        "Column of the first end of each edge, by name or by number from 1. Default: a usual name such as "
+        "'source' or 'from', or the first column.",
+    ),
+    "target": _Reading(
+        int | str, None, "Column of the second end of each edge. Default: 'target', 'to', or the second column."
+    ),
+    "weight": _Reading(
+        int | str,
+        "auto",
+        "Column or edge attribute of the weights; 'auto' takes 'weight' if there is one, and 'none' gives all "
+        "edges the weight 1.",
+    ),
+    "delimiter": _Reading(
+        str, None, "Character between the columns of a text file. Default: found in the file."
+    ),
+    "header": _Reading(
+        str,
+        "auto",
+        "Whether the first line of a text file has the names of the columns: 'yes', 'no' or 'auto'.",
+        {"auto": "auto", "yes": True, "no": False},
+    ),
+    "duplicates": _Reading(
+        str,
+        "error",
+        "If an edge is given several times: 'error', 'sum' or 'max'.",
+        _words("error", "sum", "max"),
+    ),
+    "self_loops": _Reading(
+        str, "keep", "What to do with self loops: 'keep', 'drop' or 'error'.", _words("keep", "drop", "error")
+    ),
+    "directed": _Reading(
+        str,
+        "error",
+        "If the two directions of a pair differ: 'error', 'max', 'sum' or 'mean'.",
+        _words("error", "max", "sum", "mean"),
+    ),
+    "key": _Reading(str, None, "Entry of obsp in an .h5ad file, or variable in a .mat file."),
+}
+
+
+def graph_options() -> list[inspect.Parameter]:
+    """Return the options that say how a graph file is read."""
+    return [
+        option(
+            name,
+            one.kind,
+            one.default,
+            one.text,
+            rich_help_panel=_PANEL,
+            autocompletion=None if one.words is None else _completion(one.words),
+        )
+        for name, one in _OPTIONS.items()
+    ]
+
+
+def _completion(words: Iterable[str]) -> Callable[[], list[str]]:
+    def complete() -> list[str]:
+        return list(words)
+
+    return complete
+
+
+def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert those options of a command that :func:`graph_options` made to keywords of ``read_graph``."""
+    keywords = {}
+    for name, one in _OPTIONS.items():
+        value = given.get(name, one.default)
+        if one.words is not None:
+            if value not in one.words:
+                raise ValueError(f"{flag_of(name)} must be one of {', '.join(one.words)}, got {value!r}.")
+            value = one.words[value]
+        keywords[name] = value
+    # Not among the words above, because the name of a column is allowed too.
+    if keywords["weight"] == "none":
+        keywords["weight"] = None
+    return keywords
+
+
+def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) -> Labelled:
+    """Read a graph file as the options of a command say, and print what should be known about it.
+
+    Parameters
+    ----------
+    file : Path
+    options : mapping
+        The options of the command; others than those of :func:`graph_options` are ignored.
+    masked : bool, default=False
+        Whether a mask goes with the matrix. Entries that it hides may hold anything, so that reading must not
+        refuse them; the fit checks the others.
+
+    Returns
+    -------
+    labelled : Labelled
+        The matrix, and the names of its rows if there are any.
+    """
+    keywords = reading_options(options)
+    # With other options the user asks for a change of the matrix, which only read_graph_file makes.
+    if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
+        return Labelled(read_matrix(file), None)
+    found = read_graph_file(file, **keywords)
+    for text in found.notes:
+        note(text)
+    return found.labelled

@@ -1,0 +1,120 @@
+"""``symrelu links``: predict missing links of a graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from symrelu import LinkPredictor, Status
+from symrelu.cli.embed import fit_estimator
+from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
+from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
+from symrelu.cli.screen import INTERRUPTED_CODE, report
+from symrelu.cli.tables import check_table_output, write_table
+from symrelu.graphs import Labelled
+
+EXAMPLES = (
+    "symrelu links graph.csv -o links.csv",
+    "symrelu links graph.csv --of n1 --of n2 --top 5 --seed 0 --json",
+    "symrelu links graph.csv --pairs pairs.csv -o scores.csv --model links.npz",
+)
+
+OWN = {
+    "n_components": Own("--components", int, "Number of columns of a fit."),
+    "shrinkage": Own("--shrinkage", float | str, "Strength of the penalty, from 0 to 1, or 'auto'."),
+    "degree_regularization": Own(
+        "--degree-regularization", float, "Multiple of the mean degree that is added to each degree."
+    ),
+    "n_init": Own("--n-init", int, "Number of fits from different seeds, whose mean predicts."),
+    "n_jobs": Own("--jobs", int, "Number of fits that run in parallel."),
+}
+
+
+@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
+def links(
+    file: GraphFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table with the columns source, target and score: .csv, .tsv, .parquet, .json.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of links, for each node of --of.")] = 100,
+    of: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only links of this node. May be given again.")
+    ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="File with two columns of names: score these pairs instead.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="npz file for the model. It can be FILE of a later call, without a fit.")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Predict missing links of the graph in FILE.
+
+    The pairs without a link that are most likely linked, the best first: of the whole graph, or of the nodes
+    that --of names. Ctrl-C gives the links of the fits so far.
+    """
+    if of and pairs is not None:
+        raise ValueError("--of and --pairs ask for different things. Pass one of them.")
+    check_files((file, pairs), (output, model))
+    if output is not None:
+        check_table_output(output)
+    predictor, graph = _predictor(file, options)
+    finder = NodeFinder.of(predictor, graph)
+    # Before the fit, so that a misspelt name costs no time.
+    nodes = finder.indices(of or ())
+    given = None if pairs is None else tuple(finder.indices(names) for names in read_pairs(pairs))
+    if graph is not None:
+        fit_estimator(predictor, graph, file.name, search=False)
+    if model is not None:
+        with naming_output(model):
+            predictor.save(model)
+    with asking_by_index():
+        i, j, scores = (
+            _best(predictor, nodes, top) if given is None else (*given, predictor.score_pairs(*given))
+        )
+    columns = {"source": finder.named(i), "target": finder.named(j), "score": scores.tolist()}
+    if output is not None:
+        write_table(output, columns)
+    result = {
+        "command": "links",
+        "file": file,
+        "nodes": len(predictor.embedding_),
+        "known_links": predictor.known_.nnz // 2,
+        "fits": len(predictor.fits_),
+        "status": predictor.solution_.status,
+        "count": len(scores),
+        "links": records(columns) if output is None else None,
+        "output": output,
+        "model": model,
+    }
+    files = [(label, path) for label, path in (("table", output), ("model", model)) if path is not None]
+    report(result, *preview(columns), *([files] if files else []))
+    if predictor.solution_.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _predictor(file: Path, options: dict[str, Any]) -> tuple[LinkPredictor, Labelled | None]:
+    """Return the predictor that is saved in a file, or a new one and the graph in the file."""
+    if has_entry(file, "model"):
+        return LinkPredictor.load(file), None
+    return LinkPredictor(**estimator_settings(LinkPredictor, options)), read_input(file, options)
+
+
+def _best(predictor: LinkPredictor, nodes: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the two ends and the scores of the best links: of some nodes, or of the whole graph."""
+    if not len(nodes):
+        found, scores = predictor.top_links(top)
+        return found[:, 0], found[:, 1], scores
+    items, scores = predictor.top_k(nodes, min(top, len(predictor.embedding_)))
+    exist = items >= 0  # a node may have fewer than k candidates
+    return np.repeat(nodes, exist.sum(axis=1)), items[exist], scores[exist]

@@ -1,0 +1,124 @@
+"""What a checkpoint says about the command that wrote it, so that ``symrelu resume`` can repeat it.
+
+A path is recorded twice: absolute, and relative to the folder of the checkpoint, for folders that are moved.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from symrelu.fit.checkpoint import read_origin
+
+_INPUTS = ("file", "mask")
+_OUTPUTS = ("output", "plot")
+_OF_THE_SCREEN = ("json", "quiet")  # decided by each call
+_PLAIN = (str, bool, int, float, type(None))
+
+
+def origin_of(command: str, arguments: Mapping[str, Any], checkpoint: Path) -> dict[str, Any]:
+    """Return the record of a command for its checkpoint.
+
+    Parameters
+    ----------
+    command : str
+    arguments : mapping
+        All arguments of the command; the values are paths and what JSON can hold.
+    checkpoint : Path
+
+    Returns
+    -------
+    origin : dict
+        JSON values.
+    """
+    folder = checkpoint.resolve().parent
+    stored = {name: _stored(value, folder) for name, value in arguments.items() if name != "checkpoint"}
+    return {"command": command, "arguments": stored}
+
+
+def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | None = None) -> dict[str, Any]:
+    """Return the arguments to repeat the command that wrote a checkpoint.
+
+    Parameters
+    ----------
+    checkpoint : Path
+    command : function
+        The command that is expected to have written it; its signature says which arguments there are.
+    data : Path, optional
+        The data, if they are not where the checkpoint says.
+
+    Returns
+    -------
+    arguments : dict
+        Inputs exist, and the folders of outputs too.
+    """
+    origin = read_origin(checkpoint)
+    if origin is None:
+        raise ValueError(
+            f"The checkpoint {checkpoint} must name its data, as those of 'symrelu fit --checkpoint' do, but "
+            "it was written from Python. Resume there, with decompose(..., checkpoint=...)."
+        )
+    stored = origin.get("arguments")
+    if origin.get("command") != command.__name__ or not isinstance(stored, dict):
+        raise _damaged(checkpoint, f"it is not that of 'symrelu {command.__name__}'")
+    parameters = inspect.signature(command).parameters
+    known = {name: p for name, p in parameters.items() if name not in (*_OF_THE_SCREEN, "checkpoint")}
+    if set(stored) != set(known):
+        raise _damaged(checkpoint, "its arguments are not those of the command")
+    folder = checkpoint.resolve().parent
+    arguments: dict[str, Any] = {"checkpoint": checkpoint}
+    for name, value in stored.items():
+        if name == "file" and data is not None:
+            arguments[name] = data
+        elif isinstance(value, dict):
+            arguments[name] = _found(name, _candidates(checkpoint, value, folder), checkpoint)
+        elif isinstance(value, _PLAIN):
+            arguments[name] = value
+        else:
+            raise _damaged(checkpoint, f"its argument {name} is {value!r:.80}")
+    return arguments
+
+
+def _stored(value: Any, folder: Path) -> Any:
+    if not isinstance(value, Path):
+        return value
+    absolute = value.resolve()
+    record = {"absolute": str(absolute)}
+    try:
+        return record | {"relative": os.path.relpath(absolute, folder)}
+    except ValueError:  # on another drive of Windows
+        return record
+
+
+def _candidates(checkpoint: Path, record: dict[str, Any], folder: Path) -> list[Path]:
+    """Return where a recorded file may be, the most likely place first."""
+    absolute, relative = record.get("absolute"), record.get("relative", "")
+    if not isinstance(absolute, str) or not absolute or not isinstance(relative, str):
+        raise _damaged(checkpoint, f"it has the path {record!r:.80}")
+    if "\0" in absolute + relative:
+        raise _damaged(checkpoint, "one of its paths has a zero byte")
+    return [Path(absolute), *([folder / relative] if relative else [])]
+
+
+def _found(name: str, candidates: list[Path], checkpoint: Path) -> Path:
+    if name in _OUTPUTS:
+        return next((path for path in candidates if path.parent.is_dir()), candidates[0])
+    for path in candidates:
+        if path.is_file():
+            return path
+    places = " or ".join(dict.fromkeys(str(Path(os.path.normpath(path))) for path in candidates))
+    what, advice = ("data", ", or pass --data FILE") if name == "file" else (name, "")
+    raise FileNotFoundError(
+        f"The checkpoint {checkpoint} must find the {what} of its fit, but there is no file {places}. Move it "
+        f"back{advice}."
+    )
+
+
+def _damaged(checkpoint: Path, reason: str) -> ValueError:
+    return ValueError(
+        f"The record of its command in the checkpoint {checkpoint} cannot be used: {reason}. Repeat the "
+        "command that wrote it, with the same --checkpoint."
+    )

@@ -1,0 +1,102 @@
+"""Nodes that are named on the command line, pairs in a file, and tables of answers."""
+
+from __future__ import annotations
+
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from symrelu.cli.screen import printable
+from symrelu.cli.tables import node_names
+from symrelu.estimators.naming import NameIndex
+from symrelu.files.checks import check_readable
+from symrelu.graphs import Labelled
+from symrelu.graphs.columns import ColumnChoice
+from symrelu.graphs.edge_files import Numbering, TextOptions, read_edge_file
+
+_SHOWN = 10  # rows of an answer on the screen
+
+
+class NodeFinder:
+    """Find nodes by the names in a graph file, or by row numbers if it has none.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), or None
+    n : int
+    """
+
+    def __init__(self, labels: Any | None, n: int) -> None:
+        self.names = node_names(labels, n)
+        # As text: that is what the command line has, also of names that are numbers.
+        self._index = NameIndex(np.fromiter(map(str, self.names), dtype=object, count=n))
+
+    @classmethod
+    def of(cls, estimator: Any, graph: Labelled | None) -> NodeFinder:
+        """Return the finder for a graph, or for the nodes of a fitted estimator if there is no graph."""
+        if graph is not None:
+            return cls(graph.labels, graph.matrix.shape[0])
+        return cls(getattr(estimator, "node_names_", None), estimator.n_features_in_)
+
+    def indices(self, names: Iterable[str]) -> np.ndarray:
+        """Return the indices of nodes; raise an error that suggests another name if there is none."""
+        return np.array([self._index.index_of(str(name)) for name in names], dtype=np.int64)
+
+    def named(self, indices: Iterable[int]) -> list[Any]:
+        """Return the names of nodes."""
+        return [self.names[k] for k in indices]
+
+
+def read_pairs(path: Path) -> tuple[list[str], list[str]]:
+    """Return the names in the first two columns of a text file, or in its columns for the ends of edges."""
+    check_readable(path)
+    names = Numbering()
+    edges = read_edge_file(path, TextOptions(ColumnChoice(weight=None)), names, names)
+    in_order = list(names)
+    sources, targets = ([in_order[k] for k in ends] for ends in (edges.rows, edges.cols))
+    return sources, targets
+
+
+@contextmanager
+def asking_by_index() -> Iterator[None]:
+    """Silence the warning that numbers mean indices, for nodes whose names are integers."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The names of the nodes are integers")
+        yield
+
+
+def has_entry(path: Path, name: str) -> bool:
+    """Return whether a file is an npz archive with this entry; the reader of the file reports any damage."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return f"{name}.npy" in archive.namelist()
+    except (OSError, zipfile.BadZipFile, NotImplementedError):
+        return False
+
+
+def preview(columns: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """Return what to show of a table on the screen: its first rows, and how many there are."""
+    table = Table()
+    for name in columns:
+        table.add_column(name)
+    rows = list(zip(*columns.values(), strict=True))
+    for row in rows[:_SHOWN]:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    more = f"... and {len(rows) - _SHOWN} more."
+    return [table, more] if len(rows) > _SHOWN else [table]
+
+
+def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a table as a list of rows, for ``--json``."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))

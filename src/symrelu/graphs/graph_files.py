@@ -1,0 +1,175 @@
+"""Read graphs from GraphML, GML and h5ad files, through networkx and anndata."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.parsers import expat
+
+import numpy as np
+from scipy import sparse
+
+from symrelu.files.checks import (
+    WrongKind,
+    check_indices,
+    check_room,
+    naming_damaged_file,
+    naming_missing_library,
+)
+from symrelu.files.text import open_text, read_bytes
+from symrelu.graphs.annotated import from_anndata
+from symrelu.graphs.columns import AUTO
+from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, integers
+from symrelu.graphs.pairs import Pairs
+
+# Memory for each byte of text. An edge of 60 bytes takes about a kilobyte as elements and dictionaries.
+_EXPANSION = 20
+_NAMES = ("label", "name")  # attributes that people see, in order of preference
+
+
+class Network(NamedTuple):
+    """The edges of a graph file, their weights, whether the file says they are directed, and notes."""
+
+    pairs: Pairs
+    weights: list[Any]
+    directed: bool
+    notes: tuple[str, ...]
+
+
+def read_network(path: Path, extension: str, weight: Any = AUTO) -> Network:
+    """Read a .graphml or .gml file.
+
+    Nodes are named by their attribute "label", or "name", if each node has one and they are all different, and
+    by their ids otherwise.
+    """
+    with naming_missing_library("networkx", "graph", extension):
+        networkx = import_module("networkx")
+    with naming_damaged_file(path, extension.lstrip(".")), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ports, keys and other parts of a file that are not used
+        graph = _read_graphml(networkx, path) if extension == ".graphml" else _read_gml(networkx, path)
+    names, naming = _names_of(graph)
+    position = {node: k for k, node in enumerate(graph)}
+    edges = list(graph.edges(data=True))
+    pairs = Pairs(integers(position[e[0]] for e in edges), integers(position[e[1]] for e in edges), names)
+    weights, weighting = _weights_of(path, [edge[2] for edge in edges], weight)
+    return Network(pairs, weights, graph.is_directed(), naming + weighting)
+
+
+def read_h5ad(path: Path, key: str | None) -> Labelled:
+    """Read a graph of the observations from an .h5ad file."""
+    with naming_missing_library("anndata", "anndata", ".h5ad"):
+        anndata, h5py = import_module("anndata"), import_module("h5py")  # anndata requires h5py
+    with naming_damaged_file(path, "h5ad"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that are not unique, an error below
+        with h5py.File(path, "r") as file:
+            check_room(path, _stored_bytes(h5py, file), "its tables")
+        # Backed, so that the matrix of samples x features stays in the file.
+        adata = anndata.read_h5ad(path, backed="r")
+    with closing(adata.file):
+        with naming_damaged_file(path, "h5ad"):
+            for graph in filter(sparse.issparse, adata.obsp.values()):
+                check_indices(graph)
+        labelled = from_anndata(adata, key)
+    names = labelled.labels
+    if names is not None and len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise WrongKind(
+            f"{path} must have a different name for each observation, but {twice!r} occurs twice. "
+            "Call adata.obs_names_make_unique() and write it again."
+        )
+    return labelled
+
+
+def _stored_bytes(h5py: Any, file: Any) -> int:
+    """Return the size of all data sets in an HDF5 file, except the matrix of samples x features."""
+    sizes = []
+
+    def add(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and not (name == "X" or name.startswith("X/")):
+            sizes.append(int(item.size or 0) * item.dtype.itemsize)
+
+    file.visititems(add)
+    return sum(sizes)
+
+
+def _read_graphml(networkx: Any, path: Path) -> Any:
+    content = read_bytes(path, _EXPANSION)
+    _refuse_doctype(path, content)
+    return networkx.read_graphml(io.BytesIO(content))
+
+
+class _AtRoot(Exception):
+    """The prolog of a document is over."""
+
+
+def _refuse_doctype(path: Path, content: bytes) -> None:
+    """Raise if a document has a DOCTYPE, whose entities could expand to any size or name other files."""
+
+    def refuse(*declared: Any) -> None:
+        raise WrongKind(f"{path} must be XML without a DOCTYPE, which GraphML does not need. Remove it.")
+
+    def stop(*element: Any) -> None:
+        raise _AtRoot
+
+    # The parser itself finds it in any encoding. It comes before the first element.
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = stop
+    with suppress(_AtRoot):
+        parser.Parse(content, True)
+
+
+def _read_gml(networkx: Any, path: Path) -> Any:
+    with open_text(path, _EXPANSION) as file:
+        text = file.read()
+    # networkx refuses repeated edges unless the file allows them, but here the rule is the user's.
+    text = re.sub(r"^(\s*graph\s*\[)", r"\1 multigraph 1 ", text, count=1, flags=re.MULTILINE)
+    return networkx.parse_gml(text.splitlines(), label=None)
+
+
+def _names_of(graph: Any) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of the nodes, and a note if they have labels that cannot be names."""
+    notes: tuple[str, ...] = ()
+    for attribute in _NAMES:
+        labels = [data.get(attribute) for _, data in graph.nodes(data=True)]
+        names = [str(label) for label in labels if label is not None and str(label).strip()]
+        if labels and len(names) == len(labels) == len(set(names)):
+            return names, ()
+        if names and not notes:
+            notes = (f"nodes are named by their ids: {attribute!r} is missing or the same for some of them",)
+    return [str(node) for node in graph], notes
+
+
+def _weights_of(path: Path, edges: Sequence[dict[str, Any]], weight: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """Return the weight of each edge, and notes."""
+    there = sorted({str(name) for data in edges for name in data})
+    if weight is None or (weight == AUTO and USUAL_WEIGHT not in there):
+        return [1.0] * len(edges), _note_unused(edges, there) if weight == AUTO else ()
+    weight = USUAL_WEIGHT if weight == AUTO else weight
+    if weight not in there:
+        raise WrongKind(
+            f"{path} must have edges with the attribute {weight!r}, got {there or 'none'}. Pass the right "
+            "name: weight=..."
+        )
+    missing = sum(weight not in data for data in edges)
+    notes = (
+        (f"edges without the attribute {weight!r} have weight 1: {missing} of {len(edges)}",) if missing else ()
+    )
+    return [data.get(weight, 1.0) for data in edges], notes
+
+
+def _note_unused(edges: Sequence[dict[str, Any]], there: Sequence[str]) -> tuple[str, ...]:
+    numeric = [
+        name for name in there if all(isinstance(e.get(name, 0), (int, float, np.number)) for e in edges)
+    ]
+    if not numeric:
+        return ()
+    names = ", ".join(map(repr, numeric))
+    return (f"edge attributes not read: {names}. Every edge has weight 1: pass weight= to choose one",)

@@ -1,0 +1,151 @@
+"""Messages of the library in words of the command line."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import symrelu
+from symrelu import Status, SymReLU
+from symrelu.cli import commands
+from symrelu.cli.advice import advice_of, current_flags, flags_of, for_command_line
+from symrelu.cli.inputs import graph_options
+
+FLAGS = {
+    "file": "--file",
+    "rank": "--rank",
+    "max_iter": "--max-iter",
+    "random_state": "--seed",
+    "duplicates": "--duplicates",
+    "directed": "--directed",
+    "weight": "--weight",
+    "mask": "--mask",
+    "alpha": "--alpha",
+    "self_loops": "--self-loops",
+    "header": "--header",
+    "clusters": "--clusters",
+    "affinity": "--affinity",
+    "momentum": "--momentum",
+}
+ROOT = Path(symrelu.__file__).parent
+COMMANDS = [name for name in commands.COMMANDS if name != "reproduce"]
+
+
+@pytest.mark.parametrize("status", Status)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_status_has_advice_in_options_of_each_command(status, command):
+    flags = set(flags_of(command).values())
+    advice = advice_of(status, flags)
+    assert advice.endswith(".")
+    assert set(re.findall(r"--[a-z-]+", advice)) <= flags | {"--solver"}
+    assert not re.search(r"\b[a-z]\w*=|\w_\w|(?<!--)\binit\b", advice)
+
+
+@pytest.mark.parametrize("status", [Status.MAX_ITER, Status.MAX_TIME, Status.INTERRUPTED])
+def test_a_fit_with_a_checkpoint_can_be_resumed(status):
+    flags = flags_of("fit").values()
+    assert "With --checkpoint FILE" in advice_of(status, flags)
+    advice = advice_of(status, flags, checkpoint=Path("my fit.ckpt"))
+    assert "Continue with: symrelu resume 'my fit.ckpt'" in advice
+    assert "--checkpoint" not in advice
+    assert "resume" not in advice_of(Status.PLATEAU, flags, checkpoint=Path("fit.ckpt"))
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ('Pass duplicates="sum" to add the weights.', "Pass --duplicates sum to add the weights."),
+        ("Pass duplicates='max', or 'sum'.", "Pass --duplicates max, or 'sum'."),
+        ("Pass weight=None to ignore them.", "Pass --weight none to ignore them."),
+        ("Pass header=False if it is an edge", "Pass --header no if it is an edge"),
+        ("or mark it as unobserved with mask=.", "or mark it as unobserved with --mask."),
+        ("Pass the right name: weight=...", "Pass the right name: --weight"),
+        ("Pass weight= to choose another column", "Pass --weight to choose another column"),
+        ("Raise max_iter, or lower it.", "Raise --max-iter, or lower it."),
+        ("max_iter must be an integer.", "--max-iter must be an integer."),
+        ("rank must be an integer, got 0.", "--rank must be an integer, got 0."),
+        ("written with rank=3, this fit has rank=4.", "written with --rank 3, this fit has --rank 4."),
+        ("try another random_state.", "try another --seed."),
+        ("n_components=7 is too many", "--rank 7 is too many"),
+        ("n_clusters=7 is too many", "--clusters 7 is too many"),
+        ("pass SymReLU(affinity='self_tuning'); or", "pass --affinity self_tuning; or"),
+        ("choose one: from_edges(edges, weight=...).", "choose one: --weight."),
+        ("alpha=1e-3 helps", "--alpha 1e-3 helps"),
+        ("Pass alpha=0.05.", "Pass --alpha 0.05."),
+        ("Pass self_loops='two words'.", "Pass --self-loops 'two words'."),
+    ],
+)
+def test_arguments_become_options(message, words):
+    assert for_command_line(message, FLAGS) == words
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "The file max_iter.csv does not exist.",
+        "The file data/max_iter does not exist.",
+        "The file max_iter-2.csv does not exist.",
+        "'max_iter' is not one of the 5 names of nodes.",
+        "The rank of the matrix must be known: the weight is 3.",
+        "max_iter_ is an attribute",
+        "AAPB(momentum=...) must be in [0, 1], got 2.",
+        "Pass tau=3.",
+        "model.max_iter",
+    ],
+)
+def test_what_is_no_argument_stays(message):
+    assert for_command_line(message, FLAGS) == message
+
+
+def test_the_advice_in_a_warning_is_that_of_the_command_line():
+    for status in Status:
+        warning = (
+            f"{SymReLU(3, max_iter=5, solver='lbfgs')!r} stopped before convergence: max_iter was reached. "
+            f"{status.advice.replace('alpha', 'shrinkage')} relative_error_ and history_ show how far it got."
+        )
+        words = for_command_line(warning, flags_of("fit"))
+        assert words.startswith("The search stopped before convergence: --max-iter was reached. ")
+        assert words.endswith(advice_of(status, flags_of("fit").values()))
+
+
+def test_the_options_are_those_of_the_command_that_was_called(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["symrelu", "--quiet", "fit", "a.csv"])
+    assert current_flags() == flags_of("fit")
+    assert current_flags()["random_state"] == "--seed"
+    assert "file" not in current_flags()
+    for argv in (["symrelu"], ["symrelu", "no such"], ["pytest", "-q"]):
+        monkeypatch.setattr(sys, "argv", argv)
+        assert current_flags() == {}
+
+
+def texts_of(path):
+    """Yield the texts in a file of code, with X in place of what is filled in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in docstrings:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+READING = [path for package in ("graphs", "files") for path in sorted((ROOT / package).glob("*.py"))]
+ARGUMENT = re.compile(rf"\b({'|'.join(option.name for option in graph_options())})=")
+
+
+@pytest.mark.parametrize("path", READING, ids=lambda path: path.stem)
+def test_no_message_of_reading_names_an_argument_of_python(path):
+    """Every text is tried, also those that are not shown by the command line."""
+    for text in texts_of(path):
+        words = for_command_line(text, flags_of("embed"))
+        assert not ARGUMENT.search(words), words
+        assert not re.search(r"\w\([^)]*--", words), words  # no option inside a call
+
+
+def test_some_messages_of_reading_name_arguments():
+    found = {path.stem for path in READING for text in texts_of(path) if ARGUMENT.search(text)}
+    assert {"edge_files", "pairs", "reading"} <= found

@@ -1,0 +1,98 @@
+"""The command ``cluster``, run as a user runs it."""
+
+import csv
+import json
+import warnings
+
+import numpy as np
+import pytest
+from command_line import symrelu
+from numpy.testing import assert_array_equal
+
+from symrelu import SymReLUClustering
+
+SIZES = (12, 9, 7)
+
+
+@pytest.fixture
+def blocks_file(tmp_path):
+    """A graph of three groups, each with all links inside and few to the others."""
+    group = np.repeat(np.arange(3), SIZES)
+    M = (group[:, None] == group).astype(float)
+    M[0, -1] = M[-1, 0] = M[0, 14] = M[14, 0] = 0.5
+    np.fill_diagonal(M, 0)
+    np.save(tmp_path / "blocks.npy", M)
+    return tmp_path / "blocks.npy"
+
+
+def read_table(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_clusters_are_those_of_the_estimator(tmp_path, blocks_file, monkeypatch, capsys):
+    output, shares = tmp_path / "c.csv", tmp_path / "s.tsv"
+    options = ["--clusters", 3, "--seed", 0, "-o", output, "--memberships", shares, "--json"]
+    code, out, err = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options)
+    assert (code, err) == (0, "")
+    expected = SymReLUClustering(3, random_state=0).fit(np.load(blocks_file))
+    rows = read_table(output)
+    assert list(rows[0]) == ["node", "cluster", "membership"]
+    assert_array_equal([int(row["cluster"]) for row in rows], expected.labels_)
+    own = expected.memberships_[np.arange(28), expected.labels_]
+    assert_array_equal([float(row["membership"]) for row in rows], own)
+    with open(shares, encoding="utf-8", newline="") as file:
+        header, *table = csv.reader(file, delimiter="\t")
+    assert header == ["node", "cluster_0", "cluster_1", "cluster_2"]
+    assert_array_equal(np.array(table, dtype=float)[:, 1:], expected.memberships_)
+    found = json.loads(out)
+    assert sorted(found["sizes"]) == sorted(SIZES)
+    assert found["method"] == expected.method_
+    assert found["modularity"] == expected.modularity_[expected.method_]
+    assert found["output"] == str(output)
+
+
+def test_the_number_of_clusters_is_left_to_the_data_by_default(blocks_file, monkeypatch, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, "--seed", 0)
+    assert code == 0
+    expected = SymReLUClustering(None, random_state=0).fit(np.load(blocks_file))
+    lines = [line.split() for line in out.splitlines()]
+    assert ["clusters", str(expected.n_clusters_)] in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.npy"], "The file missing.npy does not exist"),
+        (["blocks.npy", "--clusters", "many"], "got 'many'"),
+        (["blocks.npy", "--clusters", "0"], "must be an integer from 1 to 28"),
+        (["blocks.npy", "--method", "kmeans"], "must be one of 'auto', 'linkage', 'directions', got 'kmeans'"),
+        (["blocks.npy", "-o", "c.npz"], "must end in .csv"),
+        (["blocks.npy", "--memberships", "no/s.csv"], "/no does not exist. Create it"),
+        (["blocks.npy", "-o", "c.csv", "--memberships", "c.csv"], "must be different files"),
+    ],
+)
+def test_errors(blocks_file, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(blocks_file.parent)
+    code, out, err = symrelu(monkeypatch, capsys, "cluster", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert [path.name for path in blocks_file.parent.iterdir()] == ["blocks.npy"]
+
+
+def test_warnings_speak_of_options(blocks_file, monkeypatch, capsys):
+    def fit(self, X, fitted=SymReLUClustering.fit):
+        text = "Only 2 of n_clusters=3 clusters were found. Ask for fewer clusters, or use method='linkage'."
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return fitted(self, X)
+
+    monkeypatch.setattr(SymReLUClustering, "fit", fit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, out, err = symrelu(monkeypatch, capsys, "cluster", blocks_file, "--clusters", 3, "--json")
+    assert code == 0
+    expected = "Only 2 of --clusters 3 clusters were found. Ask for fewer clusters, or use --method linkage."
+    assert json.loads(out)["warnings"] == [expected]
+    assert err == f"Warning: {expected}\n"

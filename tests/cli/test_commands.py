@@ -1,0 +1,83 @@
+"""The table of commands, and when they are imported."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+from command_line import symrelu
+
+from symrelu.cli import COMMANDS, app
+from symrelu.cli.commands import load_command
+
+HEAVY = ("numpy", "scipy", "sklearn", "numba")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_has_the_first_paragraph_of_each_command(name):
+    command = load_command(name)
+    first, _, _ = inspect.cleandoc(command.help).partition("\n\n")
+    assert first == COMMANDS[name].text
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_ends_with_its_examples(name, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = symrelu(monkeypatch, capsys, name, "--help")
+    assert code == 0
+    assert COMMANDS[name].text in out
+    examples = [line.strip() for line in out.partition("Examples:")[2].splitlines() if line.strip()]
+    assert 2 <= len(examples) <= 3
+    # The first one may write what the command needs: a model, or a checkpoint.
+    assert examples[0].startswith("symrelu ")
+    assert all(example.startswith(f"symrelu {name}") for example in examples[1:])
+
+
+def test_the_top_level_help_groups_the_commands(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = symrelu(monkeypatch, capsys, "--help")
+    assert code == 0
+    for name, (panel, text) in COMMANDS.items():
+        assert text in out.partition(f" {panel} ")[2], name
+    assert "Exit codes:" in out
+
+
+def test_an_unknown_command_is_refused_with_a_suggestion(monkeypatch, capsys):
+    code, _, err = symrelu(monkeypatch, capsys, "ft")
+    assert code == 2
+    assert "Did you mean 'fit'" in err
+
+
+def test_names_help_and_version_load_no_numerical_library():
+    """One process for all, since nothing is imported that a later call could find."""
+    program = f"""
+import contextlib, io, os, sys
+from symrelu import cli
+
+def run(*arguments, **environment):
+    sys.argv = ["symrelu", *arguments]
+    os.environ.update(environment)
+    out = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(out):
+        cli.main()
+    return out.getvalue()
+
+assert run("--version").startswith("symrelu ")
+assert "Exit codes" in run("--help")
+assert "_SYMRELU_COMPLETE" in run(_SYMRELU_COMPLETE="source_bash")
+names = run(_SYMRELU_COMPLETE="complete_bash", COMP_WORDS="symrelu r", COMP_CWORD="1").split()
+assert names[0] == "rank" and names[-1] == "reproduce", names
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[]"
+
+
+def test_options_of_a_command_are_completed(monkeypatch, capsys):
+    words = {"_SYMRELU_COMPLETE": "complete_bash", "COMP_WORDS": "symrelu fit --dia", "COMP_CWORD": "2"}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as end:
+        app(prog_name="symrelu")  # from which the name of the first variable is made
+    assert (end.value.code, capsys.readouterr().out.split()) == (0, ["--diagonal"])

@@ -1,0 +1,114 @@
+"""Options for reading graphs."""
+
+import json
+import re
+
+import pytest
+from command_line import symrelu
+
+from symrelu.cli import app
+from symrelu.cli.inputs import graph_options, read_input, reading_options
+
+
+def test_options_are_those_of_the_reader():
+    names = [option.name for option in graph_options()]
+    assert names == [
+        "source", "target", "weight", "delimiter", "header", "duplicates", "self_loops", "directed", "key",
+    ]  # fmt: skip
+    defaults = {option.name: option.default for option in graph_options()}
+    assert reading_options(defaults | {"rank": 3}) == defaults
+
+
+@pytest.mark.parametrize(
+    ("given", "keyword"),
+    [
+        ({"weight": "none"}, None),
+        ({"header": "yes"}, True),
+        ({"header": "no"}, False),
+        ({"directed": "sum"}, "sum"),
+    ],
+)
+def test_words_of_the_command_line(given, keyword):
+    (name,) = given
+    assert reading_options(given)[name] == keyword
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"duplicates": "mean"}, "--duplicates must be one of error, sum, max, got 'mean'."),
+        ({"self_loops": "yes"}, "--self-loops must be one of keep, drop, error, got 'yes'."),
+        ({"header": "maybe"}, "--header must be one of auto, yes, no, got 'maybe'."),
+    ],
+)
+def test_other_words_are_refused_before_the_file_is_read(given, message, tmp_path):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_input(tmp_path / "missing.csv", given)
+
+
+def test_words_are_completed(monkeypatch, capsys):
+    words = {"_SYMRELU_COMPLETE": "complete_bash", "COMP_WORDS": "symrelu fit --self-loops ", "COMP_CWORD": "3"}
+    for name, value in words.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        app(prog_name="symrelu")
+    assert capsys.readouterr().out.split() == ["keep", "drop", "error"]
+
+
+HUGE = "%%MatrixMarket matrix coordinate real symmetric\n1000000000 1000000000 1\n2 1 1\n"
+EDGES = "a,b,2\nb,a,2\nb,c,1\nc,a,0.5\na,b,2\nc,c,3\n"
+
+
+def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
+    (tmp_path / "g.csv").write_text(EDGES)
+    options = ["-r", 2, "--duplicates", "max", "--max-iter", 1, "-o", tmp_path / "u.csv", "--json"]
+    code, out, err = symrelu(monkeypatch, capsys, "fit", tmp_path / "g.csv", *options)
+    assert code == 0
+    notes = json.loads(out)["notes"]
+    assert len(notes) == 2
+    assert err == "".join(f"Note: {text}\n" for text in notes)
+    names = [line.split(",")[0] for line in (tmp_path / "u.csv").read_text().splitlines()]
+    assert names == ["node", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("command", ["embed", "cluster", "rank", "fit"])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.csv", None, "missing.csv does not exist"),
+        ("empty.csv", "", "empty.csv"),
+        ("folder.csv", "folder", "folder.csv is a folder, not a file"),
+        ("graph.docx", "a", "graph.docx"),
+        ("header.csv", "source,target,weight\n", "header.csv"),
+        ("one.csv", "alone\n", "one.csv"),
+        ("binary.csv", "\0\1\2,\0\n", "binary.csv"),
+        ("negative.csv", "a,b,-1\nb,c,1\n", "negative.csv"),
+        ("twice.csv", EDGES, "--duplicates"),
+        ("directed.csv", "a,b,1\nb,a,2\n", "--directed"),
+        ("broken.npz", "PK", "broken.npz"),
+        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "DOCTYPE"),
+        ("huge.mtx", HUGE, "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
+    ],
+)
+def test_files_that_cannot_be_read_are_named(command, name, content, message, tmp_path, monkeypatch, capsys):
+    path = tmp_path / name
+    if content == "folder":
+        path.mkdir()
+    elif content is not None:
+        path.write_text(content)
+    files = {"embed": ["-o", "v.csv"], "cluster": [], "rank": [], "fit": ["-r", 1, "-o", "u.npz"]}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
+    before = sorted(tmp_path.iterdir())
+    code, out, err = symrelu(monkeypatch, capsys, command, name, *files[command])
+    assert (code, out) == (2, "")
+    assert message in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("symrelu.files.writing.os.access", lambda *_: False)  # for root, all folders can be
+    for command in (["embed", "-o"], ["cluster", "-o"], ["rank", "-o"], ["fit", "-r", 1, "-o"]):
+        code, out, err = symrelu(monkeypatch, capsys, *command, tmp_path / "x.csv", tmp_path / "missing.csv")
+        assert (code, out) == (2, "")
+        assert f"The output folder {tmp_path} cannot be written to." in " ".join(err.split())

@@ -1,0 +1,86 @@
+"""Nodes named on the command line, pairs in files, and tables of answers."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
+
+
+def test_nodes_are_found_by_name():
+    finder = NodeFinder(np.array(["ann", "Ørsted", "3", 7, ("a", 1)], object), 5)
+    assert_array_equal(finder.indices(["Ørsted", "ann", "7", "('a', 1)", "3", "ann"]), [1, 0, 3, 4, 2, 0])
+    assert finder.named([1, 3]) == ["Ørsted", 7]
+    with pytest.raises(
+        ValueError, match=r"'orsted' is not one of the 5 names of nodes. The closest one is 'Ørsted'"
+    ):
+        finder.indices(["orsted"])
+
+
+def test_nodes_without_names_are_found_by_number():
+    finder = NodeFinder(None, 3)
+    assert_array_equal(finder.indices(["2", "0"]), [2, 0])
+    assert finder.named([2]) == [2]
+    assert finder.indices([]).dtype == np.int64
+    with pytest.raises(ValueError, match="'3' is not one of the 3 names of nodes"):
+        finder.indices(["3"])
+
+
+def test_names_that_two_nodes_have_are_refused():
+    with pytest.raises(ValueError, match="'7' must belong to one node, but 2 nodes have it"):
+        NodeFinder(np.array([7, "7"], object), 2).indices(["7"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "source,target\nann,bob\nbob,ann\nann,ann\n",
+        "ann bob\nbob ann\nann ann\n",
+        "ann\tbob\nbob\tann\nann\tann\n",
+    ],
+)
+def test_pairs_are_read_in_order(text, tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text(text)
+    assert read_pairs(path) == (["ann", "bob", "ann"], ["bob", "ann", "ann"])
+
+
+def test_a_third_column_of_pairs_is_ignored(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("ann,bob,x\nbob,cid,y\n")
+    assert read_pairs(path) == (["ann", "bob"], ["bob", "cid"])
+
+
+def test_entries_of_archives(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, model=1)
+    assert has_entry(path, "model")
+    assert not has_entry(path, "solution")
+    path.write_text("not an archive")
+    assert not has_entry(path, "model")
+    assert not has_entry(tmp_path / "missing.npz", "model")
+    assert not has_entry(tmp_path, "model")
+
+
+def test_long_tables_are_cut():
+    assert len(preview({"a": list(range(10))})) == 1
+    table, more = preview({"a": ["\x1b[31m"] * 25, "b": [0.123456789] * 25})
+    assert table.row_count == 10
+    assert more == "... and 15 more."
+    assert "\x1b" not in str(list(table.columns[0].cells))
+    assert str(next(iter(table.columns[1].cells))) == "0.123457"
+
+
+def test_records():
+    assert records({"a": [1, 2], "b": ["x", "y"]}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+def test_indices_of_nodes_with_integer_names_are_meant():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with asking_by_index():
+            warnings.warn("The names of the nodes are integers, but not 0, 1, 2", UserWarning, stacklevel=1)
+        with pytest.raises(UserWarning, match="others"):
+            warnings.warn("others", UserWarning, stacklevel=1)

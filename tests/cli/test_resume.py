@@ -1,0 +1,228 @@
+"""The command ``resume``, run as a user runs it."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from command_line import symrelu
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from symrelu import Checkpoint, Solution, Status, cli, decompose, metrics
+from symrelu.fit.checkpoint import read_origin
+
+FIT = ["--rank", 3, "--seed", 1, "--tol", 0, "--gtol", 0, "--ftol", 0]
+SETTINGS = {"random_state": 1, "tol": 0, "gtol": 0, "ftol": 0}
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
+
+
+@pytest.fixture
+def begun(tmp_path, matrix_file, call):
+    """The checkpoint of a fit that made five steps."""
+    checkpoint = tmp_path / "fit.ckpt"
+    options = ["--checkpoint", checkpoint, "-o", tmp_path / "fit.npz", "--max-iter", 5]
+    assert call("fit", matrix_file, *FIT, *options)[0] == 0
+    return checkpoint
+
+
+def whole(matrix_file, steps, **settings):
+    return decompose(sparse.load_npz(matrix_file), 3, max_iter=steps, **SETTINGS, **settings)
+
+
+def test_two_parts_are_a_whole(begun, matrix_file, tmp_path, call):
+    (tmp_path / "fit.npz").unlink()
+    code, out, _ = call("resume", begun, "--max-iter", 20, "--json")
+    assert code == 0
+    expected = whole(matrix_file, 20)
+    assert_array_equal(Solution.load(tmp_path / "fit.npz").U, expected.U)
+    result = json.loads(out)
+    assert (result["command"], result["iterations"]) == ("resume", 20)
+    assert result["relative_error"] == expected.relative_error
+    assert f"symrelu resume {begun}" in result["advice"]
+
+
+def test_a_fit_that_was_killed(matrix_file, tmp_path, call):
+    """The only test here with a process of its own, because kill -9 ends the process."""
+    checkpoint = tmp_path / "fit.ckpt"
+    files = ["--checkpoint", checkpoint, "-o", tmp_path / "fit.npz"]
+    arguments = [str(part) for part in ("symrelu", "fit", matrix_file, *FIT, "--max-iter", 25, *files)]
+    program = f"""
+import os, signal, sys
+from symrelu import cli
+from symrelu.fit.checkpoint import CheckpointFile
+CheckpointFile.is_due = lambda self: True
+write, written = CheckpointFile.write, []
+def write_and_die(self, snapshot):
+    write(self, snapshot)
+    written.append(snapshot)
+    if len(written) == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+CheckpointFile.write = write_and_die
+sys.argv = {arguments!r}
+cli.main()
+"""
+    killed = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "fit.npz").exists()
+    with np.load(checkpoint) as content:
+        assert len(content["history_iteration"]) < 25
+    assert call("resume", checkpoint)[0] == 0
+    assert_array_equal(Solution.load(tmp_path / "fit.npz").U, whole(matrix_file, 25).U)
+
+
+def test_all_options_are_those_of_the_first_part(matrix_file, tmp_path, call):
+    mask, checkpoint = tmp_path / "mask.npz", tmp_path / "fit.ckpt"
+    unknown = metrics.random_mask(60, 0.1, random_state=5)
+    sparse.save_npz(mask, unknown)
+    outputs = {"-o": tmp_path / "u.csv", "--plot": tmp_path / "curve.png"}
+    options = ["--solver", "palm", "--n-negative", 1, "--mask", mask, "--held-out", 0.1, "--diagonal", "ignore"]
+    files = [part for pair in outputs.items() for part in pair]
+    first = ["fit", matrix_file, *FIT, *options, *files, "--checkpoint", checkpoint, "--max-iter", 4]
+    assert call(*first)[0] == 0
+    for path in outputs.values():
+        path.unlink()
+    code, out, _ = call("resume", checkpoint, "--max-iter", 9, "--json")
+    assert code == 0
+    assert all(path.exists() for path in outputs.values())
+    expected = whole(matrix_file, 9, solver="palm", n_negative=1, mask=unknown, diagonal="ignore")
+    result = json.loads(out)
+    assert result["relative_error"] == expected.relative_error
+    assert result["held_out_error"] > 0
+    U = np.loadtxt(outputs["-o"], delimiter=",", skiprows=1)[:, 1:]
+    assert_array_equal(U, expected.U)
+
+
+def test_a_fit_that_has_ended_is_written_again(begun, tmp_path, call):
+    before = Solution.load(tmp_path / "fit.npz").U
+    (tmp_path / "fit.npz").unlink()
+    assert call("resume", begun, "-o", tmp_path / "other.npz")[0] == 0
+    assert_array_equal(Solution.load(tmp_path / "other.npz").U, before)
+    assert not (tmp_path / "fit.npz").exists()
+
+
+def test_a_folder_that_was_moved(begun, matrix_file, tmp_path, call):
+    new = tmp_path / "new"
+    new.mkdir()
+    for path in (begun, matrix_file):
+        shutil.move(path, new)
+    code, _, err = call("resume", new / "fit.ckpt", "--max-iter", 6)
+    assert code == 0
+    assert "resuming the fit of" in err
+    assert read_origin(new / "fit.ckpt")["arguments"]["file"]["absolute"] == str(new / "matrix.npz")
+
+
+def test_data_that_are_missing(begun, matrix_file, tmp_path, call):
+    other = matrix_file.rename(tmp_path / "moved.npz")
+    code, _, err = call("resume", begun)
+    assert code == 2
+    assert "fit.ckpt must find the data of its fit, but there is no file" in err
+    assert "matrix.npz. Move it back, or pass --data FILE." in err
+    assert call("resume", begun, "--data", other, "--max-iter", 6)[0] == 0
+    assert call("resume", begun, "--max-iter", 7)[0] == 0  # the checkpoint has the new place
+
+
+def test_data_that_have_changed(begun, matrix_file, tmp_path, call):
+    before = begun.read_bytes()
+    M = sparse.load_npz(matrix_file)
+    sparse.save_npz(matrix_file, sparse.csr_array(M + sparse.eye_array(60)))
+    code, _, err = call("resume", begun)
+    assert code == 2
+    assert "matrix.npz must be the file that the fit in" in err
+    assert "began with, but its content has changed. Restore the file, or start again" in err
+    assert begun.read_bytes() == before
+
+
+def test_a_mask_that_has_changed(matrix_file, tmp_path, call):
+    mask = tmp_path / "mask.npz"
+    sparse.save_npz(mask, metrics.random_mask(60, 0.1, random_state=5))
+    options = ["--mask", mask, "--checkpoint", tmp_path / "a.ckpt", "-o", tmp_path / "a.npz", "--max-iter", 2]
+    assert call("fit", matrix_file, *FIT, *options)[0] == 0
+    sparse.save_npz(mask, metrics.random_mask(60, 0.1, random_state=6))
+    code, _, err = call("resume", tmp_path / "a.ckpt")
+    assert code == 2
+    assert "mask.npz must be the file that the fit in" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "The file none.ckpt does not exist"),
+        (b"", "none.ckpt"),
+        (b"PK\x03\x04 damaged", "none.ckpt"),
+        ("npz", "it is not a checkpoint"),
+        ("python", "none.ckpt must name its data"),
+    ],
+)
+def test_files_that_cannot_be_resumed(content, message, tmp_path, monkeypatch, call):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "none.ckpt"
+    if content == "npz":
+        with open(path, "wb") as file:
+            np.savez(file, a=1)
+    elif content == "python":
+        decompose(np.eye(4) + 0.5, 2, max_iter=1, random_state=0, checkpoint=path)
+    elif content is not None:
+        path.write_bytes(content)
+    code, _, err = call("resume", "none.ckpt")
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+def with_argument(checkpoint, matrix_file, **changes):
+    """Write the checkpoint of a fit that says other things about its command."""
+    origin = read_origin(checkpoint)
+    origin["arguments"].update(changes)
+    decompose(
+        sparse.load_npz(matrix_file),
+        3,
+        max_iter=6,
+        checkpoint=Checkpoint(checkpoint, origin=origin),
+        **SETTINGS,
+    )
+
+
+@pytest.mark.parametrize("name", ["output", "plot"])
+def test_a_hostile_checkpoint_overwrites_nothing(name, begun, matrix_file, tmp_path, call):
+    folder = tmp_path / "untrusted"
+    folder.mkdir()
+    checkpoint = shutil.copy(begun, folder)
+    victim = tmp_path / "victim.npz"
+    victim.write_text("mine")
+    with_argument(folder / "fit.ckpt", matrix_file, **{name: {"absolute": str(victim)}})
+    code, _, err = call("resume", checkpoint)
+    assert code == 2
+    assert "which exists and is neither a Solution nor in the folder of the checkpoint" in err
+    assert victim.read_text() == "mine"
+
+
+def test_a_result_elsewhere_is_replaced(begun, matrix_file, tmp_path, call):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    checkpoint = shutil.copy(begun, folder)
+    assert call("resume", checkpoint, "--max-iter", 7)[0] == 0
+    assert Solution.load(tmp_path / "fit.npz").n_iter == 7
+
+
+def test_an_interrupted_fit_can_be_resumed_again(begun, matrix_file, tmp_path, monkeypatch, call):
+    def interrupted(*arguments, callback, **settings):
+        def stop(progress):
+            if progress.record.iteration == 8:
+                raise KeyboardInterrupt
+            return callback(progress)
+
+        return decompose(*arguments, callback=stop, **settings)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cli.fit, "decompose", interrupted)
+        assert call("resume", begun, "--max-iter", 20)[0] == 130
+    assert Solution.load(tmp_path / "fit.npz").status is Status.INTERRUPTED
+    assert call("resume", begun, "--max-iter", 20)[0] == 0
+    assert_array_equal(Solution.load(tmp_path / "fit.npz").U, whole(matrix_file, 20).U)

@@ -1,0 +1,252 @@
+"""Lists of edges in text files."""
+
+import csv
+import gzip
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from symrelu.graphs import from_edges, read_graph, read_graph_file
+
+FOUND = (["ann", "bob", "cid"], [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
+
+TEXTS = {
+    "comma.csv": "source,target,weight\nann,bob,2\nbob,cid,0.5\n",
+    "no header.csv": "ann,bob,2\nbob,cid,0.5",
+    "semicolon.csv": "from;to;weight\nann;bob;2\nbob;cid;0.5\n",
+    "tab.tsv": "Source\tTarget\tWeight\nann\tbob\t2\nbob\tcid\t.5\n",
+    "tab.csv": "ann\tbob\t2\nbob\tcid\t0.5\n",
+    "pipe.txt": "ann|bob|2\nbob|cid|0.5\n",
+    "blank.txt": "ann bob 2\nbob cid 0.5\n",
+    "aligned.edges": "  ann   bob 2  \n  bob   cid 0.5\n",
+    "unusual header.csv": "a,b,strength\nann,bob,2\nbob,cid,0.5\n",
+    "comments.txt": "% sym\n# a b c d e f\nann bob 2\n\n   \n# ann cid 7\nbob cid 0.5\n",
+    "comment before a header.csv": "# made by hand\nsource,target,weight\nann,bob,2\nbob,cid,0.5\n",
+    "quotes.csv": '"source","target","weight"\n"ann","bob","2"\n"bob","cid",0.5\n',
+    "byte order mark.csv": "\ufeffsource,target,weight\nann,bob,2\nbob,cid,0.5\n",
+    "windows.csv": "source,target,weight\r\nann,bob,2\r\nbob,cid,0.5\r\n",
+    "old mac.csv": "source,target,weight\rann,bob,2\rbob,cid,0.5\r",
+    "order.csv": "weight,target,source\n2,bob,ann\n0.5,cid,bob\n",
+    "both directions.csv": "ann,bob,2\nbob,ann,2\nbob,cid,0.5\n",
+    "a weight of zero.csv": "ann,bob,2\nbob,cid,0.5\nann,cid,0\n",
+    "UPPER.CSV": "ann,bob,2\nbob,cid,5e-1\n",
+}
+OPTIONS = {"unusual header.csv": {"weight": "strength"}}
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["", "gz"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_of_one_graph(tmp_path, name, compressed):
+    path = tmp_path / (f"{name}.gz" if compressed else name)
+    content = TEXTS[name].encode()
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    matrix, labels = read_graph(path, **OPTIONS.get(name, {}))
+    assert labels.tolist() == FOUND[0]
+    assert all(type(label) is str for label in labels)
+    assert_array_equal(matrix.toarray(), FOUND[1])
+
+
+def read(tmp_path, text, name="f.csv", **options):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_graph_file(path, **options)
+
+
+def found(file):
+    """The edges of a graph, each once, by name."""
+    matrix, labels = file.labelled
+    coo = matrix.tocoo()
+    return {(labels[i], labels[j], w) for i, j, w in zip(*coo.coords, coo.data, strict=True) if i <= j}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "edges"),
+    [
+        ("a,b,0\n5,c,1\n", {"delimiter": ","}, {("5", "c", 1)}),
+        ("007,7,1\n7,NA,1\nnan,7,2\n", {}, {("007", "7", 1), ("7", "NA", 1), ("7", "nan", 2)}),
+        ("1,2\n2,3\n", {}, {("1", "2", 1), ("2", "3", 1)}),
+        (
+            "last, first;doe, jane;1\nx, y;doe, jane;2\n",
+            {},
+            {("last, first", "doe, jane", 1), ("doe, jane", "x, y", 2)},
+        ),
+        ("x,y,1\n", {"weight": None}, {("x", "y", 1)}),
+        ("x,y,7\n", {"weight": None}, {("x", "y", 1)}),
+        ("x,y,label\nz,y,label\n", {}, {("x", "y", 1), ("y", "z", 1)}),
+        ("source,target\nx,y\n", {"header": False}, {("source", "target", 1), ("x", "y", 1)}),
+        ("one,two\nx,y\n", {"header": True}, {("x", "y", 1)}),
+        ("one,two,n\nx,y,3\n", {"source": "one", "weight": "n"}, {("x", "y", 3)}),
+        ("one,two,n\nx,y,3\n", {"source": "2", "target": 1, "weight": 3}, {("y", "x", 3)}),
+        ("x;y,1\nz;y,2\n", {"delimiter": ","}, {("x;y", "1", 1), ("z;y", "2", 1)}),
+        ("x\ty\n", {"delimiter": "tab"}, {("x", "y", 1)}),
+        ("x\ty\n", {"delimiter": "\\t"}, {("x", "y", 1)}),
+        ("x y\n", {"delimiter": "space"}, {("x", "y", 1)}),
+        ('"#x",y\n"%z",y\n', {}, {("#x", "y", 1), ("y", "%z", 1)}),
+        ('"two\n# lines",y\n# no edge\nz,y\n', {}, {("two\n# lines", "y", 1), ("y", "z", 1)}),
+        ('"say ""hi""",y\n', {}, {('say "hi"', "y", 1)}),
+        ('6" pipe,y\n', {}, {('6" pipe', "y", 1)}),
+        (" x, y\n", {}, {(" x", " y", 1)}),
+        ("Zoë,Åsa,2\n北京,Zoë,1\n", {}, {("Zoë", "Åsa", 2), ("Zoë", "北京", 1)}),
+    ],
+)
+def test_names_weights_and_options(tmp_path, text, options, edges):
+    assert found(read(tmp_path, text, **options)) == edges
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "notes"),
+    [
+        ("source,target,weight\na,b,1\n", {}, ()),
+        ("a,b\nb,c\nc,a\n", {}, ()),
+        (
+            "one,two,3rd\na,b,1\n",
+            {},
+            (
+                "column '3rd' was not read, and every edge",
+                "the first line was read as a header: pass header=False if it is an edge",
+            ),
+        ),
+        (
+            "one,two\na,b\nb,c\n",
+            {},
+            ("the first line was read as the edge ('one', 'two'): pass header=True if it names the columns",),
+        ),
+        ("one,two\na,b\nb,c\n", {"header": False}, ()),
+        ("8,9\n1,2\n2,3\n", {}, ()),
+        ("# x\n% y\na,b\nb,c\n", {}, ()),
+        ("a,b\n#c,b\nb,d\n%e,f\n", {}, ("lines that begin with # or % were skipped after the first edge: 2",)),
+        ("a,b,x\nb,c,y\nc,a,x\n", {}, ("column 3 was not read",)),
+        (
+            "a,b,1\na,b,2\na,a,1\n",
+            {"duplicates": "sum"},
+            ("1 self loop is on the diagonal", "1 repeated edge was added"),
+        ),
+    ],
+)
+def test_notes(tmp_path, text, options, notes):
+    said = read(tmp_path, text, **options).notes
+    assert len(said) == len(notes)
+    assert all(one.startswith(begin) for one, begin in zip(said, notes, strict=True)), said
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, r"f\.csv must have at least one edge, but it has none"),
+        ("# nothing\n\n", {}, "must have at least one edge, but it has none"),
+        ("source,target\n", {}, "must have at least one edge, but it has only a header"),
+        ("ann\nbob\n", {}, "a column for each of the two ends of an edge, got 1 column. Pass delimiter="),
+        ("a,b\nc,\n", {}, "line 2 has no name in column 2. Fill the cell, or delete the line"),
+        ("a,b\n\n# x\n ,b\n", {}, "line 4 has no name in column 1"),
+        ("a,b,1\nc,d,\n", {}, "line 2 has no weight in column 3"),
+        ("a,b,1\nc,d\n", {}, "line 2 has 2 cells, but the first line has 3. Put cells .* in quotes"),
+        ("a,b,1\nc,d,1,\n", {}, "line 2 has 4 cells, but the first line has 3"),
+        ("source,target,weight\na,b,x\n", {}, "line 2 must have a number in column 3, got 'x'. Pass weight="),
+        ("a;b;1\n" * 60 + "a;b;0,5\n", {}, "line 61 must have .* '0,5'. Write numbers with a decimal point"),
+        ("source,target,weight\na,b,-1\n", {}, r"f.csv: Weights must be finite .* edge \('a', 'b'\)"),
+        ("source,target,weight\na,b,nan\n", {}, "must be finite"),
+        ("source,target,weight\na,b,inf\n", {}, "must be finite"),
+        ("a,b\na,b\n", {}, r"f.csv: Edge \('a', 'b'\) is given 2 times"),
+        ("a,b,1\nb,a,2\n", {}, r"Edge \('a', 'b'\) has the weight 1, but 2 in the other direction"),
+        ("a,a\n", {"self_loops": "error"}, r"Edge \('a', 'a'\) is a self loop"),
+        ('a,b\nc,d\n"e,f\ng,h\n', {}, "line 3 cannot be split into cells: a quote is not closed"),
+        ('a,b\n"c"d,e\n', {}, "line 2 cannot be split into cells: .* expected after"),
+        ('a,b\n"' + "x,\n" * 60_000, {}, "line 2 cannot be split into cells: a quote is not closed"),
+        ("a,b\n" + "x" * 2**21, {}, "at most 1048576 characters, but line 2 is longer"),
+        ("José,b\n".encode("latin-1"), {}, "must be text in UTF-8, but line 1 has the byte 0xe9"),
+        ("a,b\n" * 9000 + "José,b\n", {"encoding": "latin-1"}, "UTF-8, but line 9001 has the byte 0xe9"),
+        ("a,b,1\n" * 9000 + "José,b,1\n", {"encoding": "latin-1"}, "but line 9001 has the byte 0xe9"),
+        ("a,b\n".encode("utf-16"), {}, "but it is in UTF-16"),
+        ("a,b\n".encode("utf-16-le"), {}, "must be a text file, but it has zero bytes"),
+        ("a,b\n", {"source": "x"}, r"must have a column 'x', got the columns \['a', 'b'\]"),
+        ("a,b\n", {"delimiter": "ab"}, "delimiter must be a single character such as ',' or ';'"),
+        ("a,b\n", {"delimiter": '"'}, "delimiter must be a single character"),
+        ("a,b\n", {"delimiter": ""}, "delimiter must be a single character"),
+    ],
+)  # fmt: skip
+def test_texts_that_are_refused(tmp_path, text, options, message):
+    if "encoding" in options:
+        text, options = text.encode(options["encoding"]), {}
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, text, **options)
+
+
+@pytest.mark.parametrize("header", ["yes", 1, None])
+def test_header_is_checked(tmp_path, header):
+    with pytest.raises(TypeError, match="header must be True, False or 'auto', got"):
+        read(tmp_path, "a,b\n", header=header)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda content: b"", lambda content: b"a,b\n", lambda content: content[:-9], lambda content: content[:20]],
+)
+def test_damaged_gzip_files(tmp_path, damage):
+    content = damage(gzip.compress(b"a,b\n" * 99))
+    with pytest.raises(
+        ValueError, match=r"f\.csv\.gz (is not a readable text file|must have at least one edge)"
+    ):
+        read(tmp_path, content, "f.csv.gz", duplicates="max")
+
+
+def test_gzip_bombs(tmp_path, monkeypatch):
+    monkeypatch.setattr("symrelu.files.text.available_memory", lambda: 2**20)
+    with pytest.raises(MemoryError, match=r"f\.csv\.gz must fit .* but it has more than 262.1 kB of text"):
+        read(tmp_path, gzip.compress(b"a,b\n" * 10**6), "f.csv.gz", duplicates="max")
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=5).filter(
+    lambda name: not name.isspace()
+)
+ODD = st.sampled_from(
+    ["NA", "nan", "007", "1e5", 'a"b', "a,b", "x\ny", "#", "%a", "ü", "'", "null", "-", "source"]
+)
+EDGE = st.tuples(NAMES | ODD, NAMES | ODD, st.integers(1, 9).map(lambda w: w / 8))
+
+
+@given(
+    st.lists(EDGE, min_size=1, max_size=8, unique_by=lambda edge: frozenset(edge[:2])), st.sampled_from(",;\t|")
+)
+def test_round_trip(tmp_path_factory, edges, delimiter):
+    """Any names that the csv module writes in quotes are read as they were."""
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow(["source", "target", "weight"])
+    writer.writerows(edges)
+    file = read(tmp_path_factory.getbasetemp(), text.getvalue().encode(), "round trip.csv", delimiter=delimiter)
+    appear = dict.fromkeys(name for i, j, _ in edges for name in (i, j))
+    assert file.labelled.labels.tolist() == list(appear)
+    directed = {(i, j, w) for i, j, w in edges} | {(j, i, w) for i, j, w in edges}
+    assert found(file) <= directed
+    assert len(found(file)) == len(edges)
+
+
+def large_list():
+    """Edges of 5000 nodes with repeated ones, self loops, both directions, and names that need quotes."""
+    rng = np.random.default_rng(0)
+    odd = ["Zoë {}", '{} "the great"', "{}, jun.", "0{}", "{}\n2nd line", "#{}", " {}"]
+    names = [odd[k % len(odd)].format(k) for k in range(5000)]
+    ends = rng.integers(0, 5000, (20_000, 2))
+    ends[:50] = ends[50:100]
+    ends[100:150] = ends[150:200, ::-1]
+    ends[200:250, 0] = ends[200:250, 1]
+    weights = rng.integers(1, 99, len(ends)) / 8
+    return [(names[i], names[j], w) for (i, j), w in zip(ends, weights.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("rules", [("sum", "keep", "mean"), ("max", "drop", "sum"), ("sum", "keep", "max")])
+def test_a_large_list_against_from_edges(tmp_path, rules):
+    edges, text = large_list(), io.StringIO()
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL)
+    writer.writerow(["to", "weight", "from"])
+    writer.writerows((j, w, i) for i, j, w in edges)
+    options = dict(zip(("duplicates", "self_loops", "directed"), rules, strict=True))
+    file = read(tmp_path, f"# made by a test\n{text.getvalue()}\n\n", **options)
+    matrix, labels = from_edges(edges, **options)
+    assert file.labelled.labels.tolist() == labels.tolist()
+    assert (file.labelled.matrix != matrix).nnz == 0
+    assert len(file.notes) == 3
