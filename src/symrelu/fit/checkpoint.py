@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import symrelu
-from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
+from symrelu.files import check_names, check_output, read_header, read_npz, without_objects, write_atomically
 from symrelu.fitted.archive import HISTORY_ENTRIES, history_entries, history_of
 from symrelu.fitted.history import History
 from symrelu.kernels.one_time_warnings import warn_or_log
@@ -189,7 +189,7 @@ class CheckpointFile:
         arrays |= {"signature": snapshot.signature, "recent_objectives": snapshot.recent_objectives}
         try:
             with write_atomically(self.path, self.prefix) as file:
-                np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
+                np.savez(file, **without_objects(checkpoint=np.array(json.dumps(header)), **arrays))
         except Exception as error:  # no failure to write, of any kind, may cost hours of fitting
             if not self.failed:
                 self.failed = True

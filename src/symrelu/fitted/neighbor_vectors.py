@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.files import check_names, read_header, read_npz, write_atomically
+from symrelu.files import check_names, read_header, read_npz, without_objects, write_atomically
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.validation import check_choice, check_integer, check_number
@@ -140,15 +140,14 @@ class NeighborVectors:
         if self.names is not None:
             header["names"] = [_to_json(name) for name in self.names]
         with write_atomically(path) as file:
-            np.savez(
-                file,
-                allow_pickle=False,
+            arrays = without_objects(
                 neighbor_vectors=np.array(json.dumps(header)),
                 item_vectors=self.item_vectors,
                 signature=self.signature,
                 indptr=self.graph.indptr.astype(np.int64),
                 indices=self.graph.indices.astype(np.int64),
             )
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NeighborVectors:
