@@ -2,17 +2,24 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# The lowest versions have no builds for the newest Python: 3.11 is taken if it is there.
+PYTHON_LOWEST ?= $(or $(shell command -v python3.11),$(PYTHON))
+LOWEST := .venv-lowest
 JOBS ?= 2
+PYTEST_OPTIONS := -n $(JOBS) --dist worksteal -q
 
-.PHONY: help demo test lint format docs bench reproduce clean
+.PHONY: help demo test test-quick test-lowest lint format docs bench reproduce clean
 
 help:
-	@echo "make demo    fit the embedded digits graph and draw demo/demo.png"
-	@echo "make test    run the test suite"
-	@echo "make lint    ruff and mypy"
-	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make bench   print the benchmark tables (minutes)"
-	@echo "make reproduce    the paper's experiments into results/ (hours; real data from \$$SYMRELU_DATA)"
+	@echo "make demo          fit the embedded digits graph and draw demo/demo.png"
+	@echo "make test          run the test suite"
+	@echo "make test-quick    run a few tests of every package (under a minute)"
+	@echo "make test-lowest   run the core of the tests with the lowest versions of all dependencies"
+	@echo "make lint          ruff and mypy"
+	@echo "make format        format the code with ruff"
+	@echo "make docs          build the documentation into docs/_build/html"
+	@echo "make bench         print the benchmark tables (minutes)"
+	@echo "make reproduce     the paper's experiments into results/ (hours; real data from \$$SYMRELU_DATA)"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -25,12 +32,29 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	@touch $@
 
+# A new environment whenever a bound changes: pip would keep versions that are still allowed.
+$(LOWEST)/.installed: pyproject.toml tests/lower_bounds.py
+	@$(PYTHON_LOWEST) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || \
+		{ echo "The lowest versions need Python 3.11 or 3.12; set PYTHON_LOWEST=/path/to/python3.11"; exit 1; }
+	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST)/bin/python tests/lower_bounds.py test-core > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[test-core]'
+	@touch $@
+
 demo: $(VENV)/.installed-cli,plot
 	@mkdir -p demo
 	$(BIN)/symrelu demo --output demo/demo.png
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS)
+
+test-quick: $(VENV)/.installed-test
+	$(BIN)/python -m pytest $(PYTEST_OPTIONS) -m quick tests
+
+# Its own cache: each version of numba would discard the machine code of the other.
+test-lowest: $(LOWEST)/.installed
+	NUMBA_CACHE_DIR=$(abspath $(LOWEST))/numba $(LOWEST)/bin/python -m pytest $(PYTEST_OPTIONS) -m core tests
 
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
@@ -57,4 +81,4 @@ reproduce: $(VENV)/.installed-cli,report
 	$(BIN)/symrelu reproduce signed --output results/signed
 
 clean:
-	rm -rf $(VENV) build dist demo docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
+	rm -rf $(VENV) $(LOWEST) build dist demo docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst

@@ -1,8 +1,9 @@
 import contextlib
 import os
+from importlib.util import find_spec
 
 import pytest
-import torch
+from choices import CORE, QUICK
 from hypothesis import HealthCheck, settings
 
 from symrelu.fitted import new_rows
@@ -16,11 +17,20 @@ collect_ignore = ["example_experiment.py", "example_solver.py"]
 # In the tests of these packages small passes run on threads too. Elsewhere that only takes time.
 THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}
 new_rows._NUMBERS_OF_A_WORKER = 1
-# Those of torch wait by spinning: beside other tests they take longer than they save.
-torch.set_num_threads(1)
+HAS_CALLBACKS = find_spec("sklearn.callback") is not None
+HAS_TORCH = find_spec("torch") is not None
+# Threads of torch wait by spinning: next to other tests they take longer than they save.
+if HAS_TORCH:
+    import torch
+
+    torch.set_num_threads(1)
 
 settings.register_profile(
-    "default", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "default",
+    deadline=None,
+    max_examples=60,
+    # Older versions of hypothesis draw more examples that a test does not accept.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 # A landing must not depend on luck: in continuous integration the examples are fixed.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
@@ -30,10 +40,33 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 def pytest_collection_modifyitems(config, items):
     """Leave out scikit-learn's check of array API input: we claim none, so that it would only skip itself."""
     items[:] = [item for item in items if "check_array_api_input" not in item.name]
+    for item in items:
+        add_choices(item)
+        if not HAS_CALLBACKS and item.get_closest_marker("requires_callbacks"):
+            item.add_marker(pytest.mark.skip(reason="sklearn.callback is in scikit-learn 1.9 and newer"))
+        if not HAS_TORCH and uses_torch(item):
+            item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+
+
+def add_choices(item):
+    """Mark the tests that `make test-quick` and `make test-lowest` run."""
+    _, below, name = f"/{item.nodeid}".partition("/tests/")
+    for marker, beginnings in (("quick", QUICK), ("core", CORE)):
+        if below and name.startswith(beginnings):
+            item.add_marker(marker)
+
+
+def uses_torch(item):
+    """Return whether a parameter of a test, such as its backend, is torch."""
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(str(value).startswith("torch") for value in parameters if isinstance(value, str))
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "blas_threads: a test of threads, during which BLAS keeps its own")
+    config.addinivalue_line("markers", "quick: a test that `make test-quick` runs (tests/choices.py)")
+    config.addinivalue_line("markers", "core: a test that `make test-lowest` runs (tests/choices.py)")
+    config.addinivalue_line("markers", "requires_callbacks: a test of scikit-learn's callbacks")
 
 
 @pytest.hookimpl(wrapper=True)

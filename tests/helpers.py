@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,6 @@ from symrelu.fit import loop
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
-from symrelu.operators.torch import TorchOperator
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
 
 PAPER_EXAMPLE = np.array(
@@ -95,6 +95,8 @@ def strict(problem: Problem) -> Operator:
 
 
 def torch_(problem: Problem, kind: Any = sparse.csr_array, **tile: int) -> Operator:
+    from symrelu.operators.torch import TorchOperator
+
     unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
     return TorchOperator(kind(problem.M), unknown, **problem.settings(), **tile)
 
@@ -107,14 +109,20 @@ OPERATORS = {
     "dense in small tiles": lambda problem: dense(problem, tile=5),
     "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
     "strict": strict,
+}
+# torch is optional, also for the tests: without it, the tables have no lines for it.
+TORCH = {
     "torch": torch_,
     "torch in small tiles": lambda problem: torch_(problem, tile=7),
     "torch, dense": lambda problem: torch_(problem, np.asarray, tile=7),
 }
+HAS_TORCH = find_spec("torch") is not None
+if HAS_TORCH:
+    OPERATORS |= TORCH
 # COMPILED: derived from SupportOperator, so their kernels are compiled and they have a ``support``. FOREIGN:
 # all others, mostly on other arrays than NumPy's. The reference, with which both are compared, is in neither.
 COMPILED = ("dense", "sparse", "dense in small tiles", "sparse in small tiles")
-FOREIGN = ("strict", "torch", "torch in small tiles", "torch, dense")
+FOREIGN = tuple(name for name in ("strict", *TORCH) if name in OPERATORS)
 
 
 def evaluate(op: Operator, U: np.ndarray, V: np.ndarray | None = None) -> Evaluation:

@@ -79,6 +79,31 @@ def test_benchmark_can_be_called(command, call_benchmark, capsys):
 
 
 @pytest.fixture
+def imports(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("imports")
+
+
+def test_ratios_of_imports_are_those_of_the_same_round(imports):
+    times = {name: [1.0, 2.0, 4.0] for name in imports.PROGRAMS} | {"import symrelu": [0.5, 0.5, 8.0]}
+    row = next(row for row in imports.rows(times) if row["program"] == "import symrelu")
+    assert row == {
+        "program": "import symrelu",
+        "seconds": 0.5,
+        "ratio": 0.5,
+        "to": "import sklearn.base, numba",
+    }
+    assert set(imports.RATIOS) | set(imports.RATIOS.values()) == set(imports.PROGRAMS)
+
+
+def test_a_program_that_fails_is_not_timed(imports):
+    trees = {"here": FOLDER.parent}
+    assert 0 < imports.seconds(imports.Program("import sys"), trees) < 60
+    with pytest.raises(SystemExit, match="ended with status 3"):
+        imports.seconds(imports.Program("import sys; sys.exit(3)"), trees)
+
+
+@pytest.fixture
 def neighbors(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     return importlib.import_module("neighbors")

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from symrelu.fitted.clusters import modularity_of
+from symrelu.kernels import threads
 from symrelu.kernels.scores import pair_scores
 from symrelu.operators import Operator
 from symrelu.problem import Problem, read_hidden
@@ -133,7 +134,7 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any, s
     rows, cols = (np.asarray(index) for index in sparse.coo_array(mask).coords)
     # In batches, because the held-out entries may outnumber those of M.
     wrong = total = 0.0
-    for batch in gen_batches(len(rows), _ENTRY_BATCH):
+    for batch in threads.slices(len(rows), _ENTRY_BATCH):
         i, j = rows[batch], cols[batch]
         truth = np.asarray(M[i, j], dtype=np.float64).ravel()
         error = truth - np.maximum(0, pair_scores(U, V, i, j))

@@ -95,7 +95,7 @@ def test_truncated_eigen_where_arpack_gives_up(error, monkeypatch):
     def give_up(*args, **settings):
         raise error
 
-    monkeypatch.setattr(arpack, "eigsh", give_up)
+    monkeypatch.setattr(arpack, "seeded_eigsh", give_up)
     M = REPEATED["few blocks"]
     assert_as_good_as_dense(np.linalg.eigvalsh(M), False, truncated_eigen(M, 10))
 

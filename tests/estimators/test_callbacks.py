@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import SymReLU
 from symrelu.datasets import make_relu_gram
+
+ProgressBar = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9").ProgressBar
 
 
 @pytest.fixture

@@ -468,6 +468,7 @@ class AskForLinks:
         return len(self.answers) == 3
 
 
+@pytest.mark.requires_callbacks
 def test_callbacks_can_ask_at_each_step():
     B, callback = weighted_graph(), AskForLinks()
     with pytest.warns(ConvergenceWarning, match="the callback asked to stop"):

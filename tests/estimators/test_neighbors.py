@@ -4,14 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from example_graphs import GRAPHS, counted, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -88,7 +86,7 @@ FORMS = {
     "csc matrix": sparse.csc_matrix,
     "coo": sparse.coo_array,
     "networkx": networkx.from_numpy_array,
-    "torch": lambda A: torch.tensor(A).to_sparse(),
+    "torch": lambda A: pytest.importorskip("torch").tensor(A).to_sparse(),
     "frame": lambda A: pd.DataFrame(A),
     "edges": lambda A: from_edges(np.argwhere(np.triu(A)), nodes=range(len(A))),
 }
@@ -247,8 +245,15 @@ def test_columns_of_new_rows_are_aligned_by_name(case, kind):
 def test_new_rows_in_every_form(tree):
     rows = np.vstack([TREE.toarray()[:4], np.eye(31)[13:15]])
     expected = tree.transform(rows)
-    for form in (torch.tensor(rows), torch.tensor(rows).to_sparse(), sparse.coo_array(rows), rows > 0):
+    for form in (sparse.coo_array(rows), rows > 0):
         assert_array_equal(tree.transform(form), expected)
+
+
+def test_new_rows_of_torch(tree):
+    torch = pytest.importorskip("torch")
+    rows = torch.tensor(TREE.toarray()[:4])
+    for form in (rows, rows.to_sparse()):
+        assert_array_equal(tree.transform(form), tree.transform(rows.numpy()))
 
 
 def weighted(A, seed, loops=False):
@@ -449,6 +454,7 @@ class Recorder:
         self.calls.append("teardown")
 
 
+@pytest.mark.requires_callbacks
 def test_each_attempt_is_a_task_of_callbacks(tree):
     recorder = Recorder()
     model = NeighborEmbedding(**QUICK).set_callbacks(recorder).fit(TREE)
@@ -460,6 +466,7 @@ def test_each_attempt_is_a_task_of_callbacks(tree):
     assert_array_equal(recorder.fitted[0].transform(TREE[:2]), recorder.fitted[0].item_vectors_[:2])
 
 
+@pytest.mark.requires_callbacks
 def test_a_callback_ends_the_search():
     model = NeighborEmbedding(**QUICK).set_callbacks(Recorder(stop_after=2)).fit(TREE)
     assert len(model.attempts_) == 2
@@ -467,7 +474,10 @@ def test_a_callback_ends_the_search():
     assert model.stop_reason_ == "the callback asked to stop"
 
 
+@pytest.mark.requires_callbacks
 def test_progress_bar(capsys):
+    from sklearn.callback import ProgressBar
+
     NeighborEmbedding(**QUICK).set_callbacks(ProgressBar()).fit(TREE)
     assert "NeighborEmbedding" in capsys.readouterr().out
 

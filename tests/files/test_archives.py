@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from matrix_files import npy, npz, traced
 from numpy.testing import assert_array_equal
 
-from symrelu.files.archives import check_names, open_npz, read_array, read_header, read_npz
+from symrelu.files.archives import check_names, open_npz, read_array, read_header, read_npz, without_objects
 from symrelu.files.checks import DamagedFile, WrongKind
 
 
@@ -139,3 +139,10 @@ def test_names_are_the_required_and_none_that_is_unknown(names, required, option
             check_names("it", names, required, optional)
     else:
         check_names("it", names, required, optional)
+
+
+def test_objects_are_not_written():
+    arrays = {"a": np.eye(2), "text": np.array("text")}
+    assert without_objects(**arrays) == arrays
+    with pytest.raises(ValueError, match=r"must hold numbers or text, got Python objects in \['b'\]"):
+        without_objects(**arrays, b=np.array([{}], dtype=object))

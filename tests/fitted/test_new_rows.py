@@ -74,6 +74,8 @@ def lowest_cost(m, unknown, V, alpha, zero_weight, at_least=False):
     Any s >= 0 may be added to the product x of a zero and, if x >= m suffices, subtracted from the others.
     """
     m, V = m[~unknown], V[~unknown]
+    if not len(m):
+        return 0.0
     weights = np.where(m > 0, 1, np.sqrt(zero_weight))
     A = np.vstack([V * weights[:, None], np.sqrt(alpha / 2) * np.eye(V.shape[1])])
     sizes = np.linalg.norm(A, axis=0)

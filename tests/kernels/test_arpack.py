@@ -76,7 +76,7 @@ def test_what_was_found_before_arpack_gave_up_is_kept(monkeypatch):
     def unfinished(*args, **kwargs):
         raise ArpackNoConvergence("no convergence", values, vectors)
 
-    monkeypatch.setattr(arpack, "eigsh", unfinished)
+    monkeypatch.setattr(arpack, "seeded_eigsh", unfinished)
     kept = found(symmetric(), by_magnitude=True)
     assert kept[0] is values
     assert kept[1] is vectors
@@ -87,7 +87,7 @@ def test_an_error_of_arpack_gives_no_pairs(monkeypatch, dtype):
     def failing(*args, **kwargs):
         raise ArpackError(-9999)
 
-    monkeypatch.setattr(arpack, "eigsh", failing)
+    monkeypatch.setattr(arpack, "seeded_eigsh", failing)
     values, vectors = found(symmetric().astype(dtype), by_magnitude=False)
     assert values.shape == (0,)
     assert vectors.shape == (60, 0)

@@ -5,17 +5,18 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 from helpers import PROBLEMS, Problem, evaluate, factor, iterates, solved, start, torch_
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from symrelu import LBFGS, LinkPredictor, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
-from symrelu.operators import torch as torch_operator
-from symrelu.operators.torch import TorchOperator
 from symrelu.solvers import SOLVERS as NAMES
+
+torch = pytest.importorskip("torch")
+torch_operator = pytest.importorskip("symrelu.operators.torch")
+TorchOperator = torch_operator.TorchOperator
+TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 
 KINDS = {
     "ndarray": np.asarray,

@@ -28,7 +28,7 @@ def _read_mat(path: Path) -> tuple[Any, np.ndarray]:
     try:
         content = io.loadmat(path, variable_names=["fea", "gnd"], spmatrix=False)
         data, labels = content["fea"], content["gnd"]
-    except (MatReadError, ValueError, OSError, KeyError, NotImplementedError, TypeError) as error:
+    except (MatReadError, ValueError, OSError, LookupError, NotImplementedError, TypeError) as error:
         raise ValueError(f"{path} cannot be read as a MATLAB file with fea and gnd: {error}.") from error
     return data, np.asarray(labels).ravel()
 

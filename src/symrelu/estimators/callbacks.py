@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-
 from symrelu.fit.loop import FitProgress
 from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+    from symrelu.estimators.without_callbacks import CallbackSupportMixin, with_callbacks
 
 __all__ = ["CallbackSupportMixin", "FitTasks", "StepTasks", "with_callbacks"]
 

@@ -132,6 +132,17 @@ def read_header(arrays: dict[str, np.ndarray], name: str) -> dict[str, Any]:
     return header
 
 
+def without_objects(**arrays: Any) -> dict[str, Any]:
+    """Return arrays for ``np.savez``, or raise if one holds Python objects, which would be pickled.
+
+    ``np.savez`` refuses them itself with ``allow_pickle=False``, but NumPy 2.1 stores that as an array.
+    """
+    objects = sorted(name for name, array in arrays.items() if np.asarray(array).dtype.hasobject)
+    if objects:
+        raise ValueError(f"arrays in a file must hold numbers or text, got Python objects in {objects}")
+    return arrays
+
+
 def check_names(owner: str, names: Iterable[str], required: set[str], optional: Iterable[str] = ()) -> None:
     """Raise unless all required names are present, and no others but the optional ones."""
     missing, unknown = required.difference(names), set(names).difference(required, optional)

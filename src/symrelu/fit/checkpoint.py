@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import symrelu
-from symrelu.files import check_names, check_output, read_header, read_npz, write_atomically
+from symrelu.files import check_names, check_output, read_header, read_npz, without_objects, write_atomically
 from symrelu.fit.snapshots import NUMBERS, Snapshot
 from symrelu.kernels.one_time_warnings import warn_or_log
 from symrelu.solvers.base import Solver, State
@@ -180,7 +180,7 @@ class CheckpointFile:
         } | ({} if self.origin is None else {"origin": self.origin})
         try:
             with write_atomically(self.path, self.prefix) as file:
-                np.savez(file, allow_pickle=False, checkpoint=np.array(json.dumps(header)), **arrays)
+                np.savez(file, **without_objects(checkpoint=np.array(json.dumps(header)), **arrays))
         except Exception as error:  # no failure to write, of any kind, may cost hours of fitting
             if not self.failed:
                 self.failed = True

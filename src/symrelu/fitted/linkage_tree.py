@@ -18,11 +18,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils import gen_batches
 
 from symrelu.kernels import nearest_clusters
 from symrelu.kernels.memory import working_memory
 from symrelu.kernels.nearest_clusters import END_OF_CHAIN, NO_CLUSTER, number_nodes
+from symrelu.kernels.threads import slices
 from symrelu.validation import check_factor, check_integer, check_similarity
 
 _BYTES_PER_PAIR = 64  # peak memory of a positive pair: lists of pairs, and two csr matrices of them
@@ -299,7 +299,7 @@ def _positive_pairs(left: np.ndarray, right: np.ndarray) -> Any | None:
     n = len(left)
     limit = working_memory() / _BYTES_PER_PAIR
     parts, count = [], 0
-    for batch in gen_batches(n, _rows_at_once(n)):
+    for batch in slices(n, _rows_at_once(n)):
         block = left[batch] @ right[batch.start :].T
         block[np.tril_indices(len(block))] = 0  # each pair once: (i, j) and (j, i) may round differently
         i, j = np.nonzero(block > 0)
@@ -354,7 +354,7 @@ class _FactorRows:
     def _row(self, cluster: int) -> np.ndarray:
         members = np.flatnonzero(self._labels == cluster)
         row = np.zeros(self.n)
-        for batch in gen_batches(len(members), _rows_at_once(self.n)):
+        for batch in slices(len(members), _rows_at_once(self.n)):
             block = self._left[members[batch]] @ self._right.T
             row += np.maximum(block, 0, out=block).sum(axis=0)
         return row

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from symrelu.fitted.models import TwoFactor
 
@@ -53,4 +52,6 @@ class Logistic(TwoFactor):
         -------
         reconstruction : ndarray of shape (len(rows), n)
         """
+        from scipy.special import expit  # not at the top: slow to import
+
         return expit(super().reconstruct(rows))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.files import check_names, read_header, read_npz, write_atomically
+from symrelu.files import check_names, read_header, read_npz, without_objects, write_atomically
 from symrelu.files.entries import names_of_json, names_to_json
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
@@ -141,15 +141,14 @@ class NeighborVectors:
         if self.names is not None:
             header["names"] = names_to_json(self.names)
         with write_atomically(path) as file:
-            np.savez(
-                file,
-                allow_pickle=False,
+            arrays = without_objects(
                 neighbor_vectors=np.array(json.dumps(header)),
                 item_vectors=self.item_vectors,
                 signature=self.signature,
                 indptr=self.graph.indptr.astype(np.int64),
                 indices=self.graph.indices.astype(np.int64),
             )
+            np.savez(file, **arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NeighborVectors:

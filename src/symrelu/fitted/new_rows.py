@@ -29,12 +29,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from symrelu.kernels.convex_rows import add_partial_grams, differentiate_rows, move_rows
 from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.memory import batches, rows_per_worker
-from symrelu.kernels.threads import allowed_threads, run_tasks
+from symrelu.kernels.threads import allowed_threads, run_tasks, slices
 
 _UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
 
@@ -106,7 +105,7 @@ def transform_rows(
             U_new[batch] = np.ldexp(problem.solve(coded) @ problem.axes.T, exponents - problem.exponents)
 
     if n_new:
-        run_tasks(solve, gen_batches(n_new, at_once), workers)
+        run_tasks(solve, slices(n_new, at_once), workers)
     _check_range(U_new, U.dtype)
     return U_new.astype(U.dtype)
 

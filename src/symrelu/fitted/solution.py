@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symrelu.files import write_atomically
+from symrelu.files import without_objects, write_atomically
 from symrelu.fitted.archive import arrays_of, read_solution
 from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import FittedModel, OneFactor
@@ -215,7 +215,7 @@ class Solution(ModelQueriesMixin):
         The file is written atomically: an existing file is replaced only by a complete new one.
         """
         with write_atomically(path) as file:
-            np.savez(file, allow_pickle=False, **arrays_of(self))
+            np.savez(file, **without_objects(**arrays_of(self)))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.spatial.distance import cdist
-from sklearn import config_context, get_config
-from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_array, gen_batches
 
 from symrelu.files import check_names
 from symrelu.files.entries import read_floats, read_integer, read_sparse, sparse_entries
+from symrelu.kernels.threads import slices
 from symrelu.validation import check_integer, check_well_formed
 
 _PER_SAMPLE = ("scales", "reaches", "degrees")
@@ -169,7 +166,7 @@ class SelfTuningGraph:
         X_new = _check_samples(X_new, "X_new")
         X_new = _scaled_down(X_new, self.exponent)
         n = self.matrix.shape[0]
-        batches = gen_batches(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
+        batches = slices(X_new.shape[0], max(1, _ENTRIES_AT_ONCE // n))
         parts = [self._rows_from_distances(_squares_between(X_new[batch], self.samples)) for batch in batches]
         return sparse.csr_array(sparse.vstack([M for M, _ in parts])), np.concatenate(
             [same for _, same in parts]
@@ -206,6 +203,8 @@ def _part(entries: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
 def _check_samples(X: Any, name: str, **requirements: Any) -> Any:
     if sparse.issparse(X):
         check_well_formed(X, name)
+    from sklearn.utils import check_array
+
     return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], **requirements)
 
 
@@ -225,6 +224,10 @@ def _nearest_neighbours(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     threads. It therefore only proposes candidates, twice as many, which are sorted by exact distances; ties go
     to the lower index. If even the last candidate ties with the k-th neighbour, all samples are compared.
     """
+    # Not at the top: scikit-learn takes long to import, and fits of precomputed graphs do not need it.
+    from sklearn import config_context, get_config
+    from sklearn.neighbors import NearestNeighbors
+
     n = X.shape[0]
     proposed = min(2 * k, n - 1)
     # kneighbors without X leaves each sample out of its own neighbours, but keeps its duplicates.
@@ -241,7 +244,7 @@ def _nearest_neighbours(X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     # 1e-9 allows for the rounding of the search, which may have left out a candidate that ties.
     tied = np.flatnonzero(squares[:, -1] <= squares[:, k - 1] * (1 + 1e-9))
     if proposed < n - 1 and tied.size:
-        for batch in gen_batches(len(tied), max(1, _ENTRIES_AT_ONCE // n)):
+        for batch in slices(len(tied), max(1, _ENTRIES_AT_ONCE // n)):
             some = tied[batch]
             everyone = _squares_between(X[some], X)
             everyone[np.arange(len(some)), some] = np.inf
@@ -258,6 +261,8 @@ def _centred(X: Any) -> Any:
 def _squares_between(A: Any, B: Any) -> np.ndarray:
     """Return the squared distances between the samples of A and those of B, dense or sparse."""
     if not sparse.issparse(A) and not sparse.issparse(B):
+        from scipy.spatial.distance import cdist
+
         return cdist(A, B, "sqeuclidean")
     A, B = sparse.csr_array(A), sparse.csr_array(B)
     norms_A, norms_B = (np.asarray(S.multiply(S).sum(axis=1)).ravel() for S in (A, B))
@@ -265,7 +270,7 @@ def _squares_between(A: Any, B: Any) -> np.ndarray:
     squares = sums - 2 * (A @ B.T).toarray()
     # For near samples the expanded form is mostly rounding error, so their differences are formed.
     rows, cols = np.nonzero(squares <= _CANCELLATION * sums)
-    for batch in gen_batches(len(rows), 4096) if len(rows) else ():
+    for batch in slices(len(rows), 4096):
         difference = A[rows[batch]] - B[cols[batch]]
         exact = difference.multiply(difference).sum(axis=1)
         squares[rows[batch], cols[batch]] = np.asarray(exact).ravel()
@@ -275,7 +280,7 @@ def _squares_between(A: Any, B: Any) -> np.ndarray:
 def _square_distances(X: Any, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
     """Return ||x_i - x_j||^2 from the differences, because the expanded form cancels for near duplicates."""
     squares = np.empty(len(rows))
-    for batch in gen_batches(len(rows), 4096):
+    for batch in slices(len(rows), 4096):
         difference = X[rows[batch]] - X[cols[batch]]
         square = difference.multiply(difference) if sparse.issparse(difference) else difference**2
         squares[batch] = np.asarray(square.sum(axis=1)).ravel()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, ArpackNoConvergence
+
+from symrelu.kernels.seeded_eigsh import seeded_eigsh
 
 
 def arpack_applicable(k: int, n: int) -> bool:
@@ -53,7 +55,7 @@ def largest_eigenpairs(
     """
     which = "LM" if by_magnitude else "LA"
     try:
-        return eigsh(A, k=k, which=which, v0=v0.astype(A.dtype), tol=tolerance, rng=further)
+        return seeded_eigsh(A, k, which, v0.astype(A.dtype), tolerance, further)
     except ArpackNoConvergence as unfinished:
         return unfinished.eigenvalues, unfinished.eigenvectors
     except ArpackError:  # it failed before any pair converged

@@ -8,7 +8,6 @@ widely in size. The norm that is minimised is that of u, not of c.
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 _MOST_TURNS = 6  # three were enough in practice
 _ORTHONORMAL = 0.1  # deviation of a Gram matrix from the identity that does no harm
@@ -150,6 +149,8 @@ def _least_distance(G: np.ndarray, limits: np.ndarray, size: float) -> np.ndarra
 
 def _solve_dual(G: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the multipliers, and the shortest y with G y <= limits (zero if rounding errors prevent it)."""
+    from scipy.optimize import nnls  # not at the top: slow to import, and no fit needs it
+
     dual = np.vstack([G.T, limits])
     target = np.append(np.zeros(G.shape[1]), -1.0)
     try:

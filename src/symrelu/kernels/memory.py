@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 
-import sklearn
-from sklearn.utils import gen_batches
+from symrelu.kernels.threads import slices
 
 
 def working_memory() -> float:
     """Return the number of bytes that temporary arrays may take."""
+    import sklearn  # not at the top: it takes longer to import than all the rest
+
     return float(sklearn.get_config()["working_memory"] * 2**20)
 
 
-def batches(count: int, bytes_each: int) -> Iterator[slice]:
+def batches(count: int, bytes_each: int) -> list[slice]:
     """Return slices of ``range(count)`` that fit into the working memory, each with at least one item."""
-    return gen_batches(count, max(1, int(working_memory() // bytes_each))) if count else iter(())
+    return slices(count, max(1, int(working_memory() // bytes_each)))
 
 
 def rows_per_worker(bytes_each: int, most: int) -> tuple[int, int]:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_even_slices
 
-from symrelu.kernels.threads import run_tasks, workers_for
+from symrelu.kernels.threads import run_tasks, slices, workers_for
 
 # A stored entry is read from memory together with a row of V. That takes as long as this many multiplications
 # in a matrix product.
@@ -40,5 +39,6 @@ def sparse_product(M: Any, V: np.ndarray) -> np.ndarray:
         parts = M.data[begin:end], M.indices[begin:end], M.indptr[rows.start : rows.stop + 1] - begin
         out[rows] = sparse.csr_array(parts, shape=(rows.stop - rows.start, M.shape[1])) @ V
 
-    run_tasks(multiply, gen_even_slices(len(out), min(len(out), workers * _BLOCKS_PER_WORKER)), workers)
+    rows_of_a_block = -(-len(out) // (workers * _BLOCKS_PER_WORKER))  # rounded up
+    run_tasks(multiply, slices(len(out), rows_of_a_block), workers)
     return out
