@@ -23,23 +23,27 @@ from symrelu.solvers import SOLVERS, get_solver
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_FITTING, _SOLVERS = "How it is fitted", "Options of one solver"  # panels of a help text
+# Parameters of estimators that most users of a command set; the others have their own panel.
+_MAIN = ("n_components", "n_clusters", "recall", "method", "shrinkage", "dtype", "random_state", "max_time")
+
 
 def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command these options in place of its ``**keywords``.
 
-    They come before its own options, required ones first, and ``--json`` and ``--quiet`` last. The command does
-    not receive those two: :func:`symrelu.cli.screen.report` follows them.
+    Its own options come first, then these, and ``--json`` and ``--quiet`` last. The command does not
+    receive those two: :func:`symrelu.cli.screen.report` follows them.
     """
 
     def decorate(command: Command) -> Command:
         hints = get_type_hints(command, include_extras=True)
         own = inspect.signature(command).parameters.values()
-        parameters = list(options)
-        parameters += (
+        parameters = [
             p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD
-        )
+        ]
+        parameters += options
         parameters += (p for p in output_options() if p not in parameters)
-        parameters.sort(key=lambda p: p.default is not p.empty)  # stable, so that the order is kept otherwise
+        parameters.sort(key=lambda p: p.default is not p.empty)  # required ones first; stable otherwise
 
         @functools.wraps(command)
         def run(*, json: bool = False, quiet: bool = False, **given: Any) -> Any:
@@ -96,7 +100,7 @@ class Own(NamedTuple):
 
 def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.Parameter]:
     """Return the options for parameters of an estimator: settings with a ``brief`` text, and those given."""
-    settings = {setting.name: setting for setting in fit_options(solvers=False)}
+    settings = {entry.name: entry for entry in fit_options(solvers=False)}
     # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
     del settings["alpha"], settings["checkpoint"]
     options = []
@@ -104,10 +108,14 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
         if name in own:
             flag, kind, text, default = own[name]
             default = parameter.default if default is MISSING else default
-            options.append(option(name, kind, default, text, (flag,)))
+            found = option(name, kind, default, text, (flag,))
         elif name in settings:
-            options.append(_with_default(settings[name], parameter.default))
-    return options
+            found = _with_default(settings[name], parameter.default)
+        else:
+            continue
+        get_args(found.annotation)[1].rich_help_panel = None if name in _MAIN else _FITTING
+        options.append(found)
+    return sorted(options, key=lambda found: found.name not in _MAIN)
 
 
 def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter:
@@ -176,7 +184,7 @@ def _solver_options() -> list[inspect.Parameter]:
         sentence = "" if entry is None else entry.first_sentence.replace('"', "'") + ". "
         text = f"({_join_names(names)} only) {sentence}{_defaults(name, names)}"
         # The default is None, so that chosen_settings can tell which options were given.
-        options.append(option(name, get_type_hints(method)[name], None, text))
+        options.append(option(name, get_type_hints(method)[name], None, text, rich_help_panel=_SOLVERS))
     return options
 
 

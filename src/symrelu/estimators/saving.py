@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.callbacks import fitted_attributes
-from symrelu.files import check_names, read_header, read_npz, write_atomically
+from symrelu.files import check_names, read_header, read_npz, without_objects, write_atomically
 from symrelu.files.entries import names_of_json, names_to_json, read_floats, read_sparse, sparse_entries
 from symrelu.fitted.archive import arrays_of, solution_fields
 from symrelu.fitted.fit_summary import FitSummary
@@ -55,7 +55,7 @@ class SavedModelMixin:
             if hasattr(self, _PARTS[part].attribute):
                 arrays |= {f"{part}.{name}": array for name, array in _PARTS[part].entries(self).items()}
         with write_atomically(path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            np.savez(file, **without_objects(**arrays))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
