@@ -9,8 +9,8 @@ import pytest
 
 import symrelu
 from symrelu import Status, SymReLU
+from symrelu.cli import commands
 from symrelu.cli.advice import advice_of, current_flags, flags_of, for_command_line
-from symrelu.cli.commands import available
 from symrelu.cli.inputs import graph_options
 
 FLAGS = {
@@ -30,7 +30,7 @@ FLAGS = {
     "momentum": "--momentum",
 }
 ROOT = Path(symrelu.__file__).parent
-COMMANDS = [name for name in available() if name != "reproduce"]
+COMMANDS = [name for name in commands.COMMANDS if name != "reproduce"]
 
 
 @pytest.mark.parametrize("status", Status)

@@ -43,6 +43,16 @@ def test_the_entry_point_is_installed(tmp_path):
     assert (result.returncode, result.stdout, result.stderr) == (0, f"symrelu {__version__}\n", "")
 
 
+def test_a_run_without_stdout(tmp_path, matrix_file, monkeypatch):
+    options = ["-r", "2", "-o", str(tmp_path / "o.npz"), "--max-iter", "2"]
+    monkeypatch.setattr(sys, "argv", ["symrelu", "fit", str(matrix_file), *options])
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    assert Solution.load(tmp_path / "o.npz").n_iter == 2
+
+
 def test_an_unexpected_error_is_not_hidden(matrix_file, monkeypatch, capsys):
     def broken(*arguments, **settings):
         raise KeyError("a bug")

@@ -7,20 +7,20 @@ import sys
 import pytest
 from command_line import symrelu
 
-from symrelu.cli import COMMANDS, app, commands
-from symrelu.cli.commands import available, load_command
+from symrelu.cli import COMMANDS, app
+from symrelu.cli.commands import load_command
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba")
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_has_the_first_paragraph_of_each_command(name):
     command = load_command(name)
     first, _, _ = inspect.cleandoc(command.help).partition("\n\n")
     assert first == COMMANDS[name].text
 
 
-@pytest.mark.parametrize("name", available())
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_ends_with_its_examples(name, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = symrelu(monkeypatch, capsys, name, "--help")
@@ -37,7 +37,7 @@ def test_the_top_level_help_groups_the_commands(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = symrelu(monkeypatch, capsys, "--help")
     assert code == 0
-    for name, (panel, text) in available().items():
+    for name, (panel, text) in COMMANDS.items():
         assert text in out.partition(f" {panel} ")[2], name
     assert "Exit codes:" in out
 
@@ -81,8 +81,3 @@ def test_options_of_a_command_are_completed(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         app(prog_name="symrelu")  # from which the name of the first variable is made
     assert (end.value.code, capsys.readouterr().out.split()) == (0, ["--diagonal"])
-
-
-def test_a_line_without_a_module_is_no_command(monkeypatch):
-    monkeypatch.setitem(commands.COMMANDS, "later", commands.Entry("Tasks", "Not written yet."))
-    assert "later" not in available()

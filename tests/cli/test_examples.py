@@ -9,7 +9,8 @@ from command_line import symrelu
 from scipy import io, sparse
 
 from symrelu import cli
-from symrelu.cli.commands import available
+from symrelu.cli.commands import COMMANDS
+from symrelu.experiments import EXPERIMENTS
 from symrelu.experiments.tables import Table
 
 GROUPS = (9, 8, 7)
@@ -56,7 +57,9 @@ def written(experiment, output, **how):
     return [Table("errors", "Errors", "problem", ("method",), (("a", (None,)),))], [output / "index.html"]
 
 
-EXAMPLES = {name: getattr(cli, name).EXAMPLES for name in available()} | {"the top level": cli.EXAMPLES}
+EXAMPLES = {name: getattr(cli, name).EXAMPLES for name in COMMANDS}
+EXAMPLES["the top level"] = cli.EXAMPLES
+EXAMPLES |= {f"reproduce {name}": cli.reproduce.examples_of(name) for name in EXPERIMENTS}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -103,7 +103,7 @@ def _terminate(*_: Any) -> None:
 
 def _drop_unwritable_output() -> None:
     """Discard what cannot be written, or the interpreter would report it once more when it ends."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if a process is started without it
         try:
             stream.flush()
         except OSError:

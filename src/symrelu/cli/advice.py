@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from symrelu.cli.commands import available, load_command
+from symrelu.cli.commands import COMMANDS, load_command
 from symrelu.fitted.history import Status
 
 # Status -> sentences. One that names an option is left out if the command does not have it.
@@ -195,7 +195,7 @@ def current_flags() -> dict[str, str]:
     """Return the flags of the command that this process was called with, by the names of their parameters."""
     called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     with suppress(ImportError):  # it may be the error that is to be shown
-        return flags_of(called) if called in available() else {}
+        return flags_of(called) if called in COMMANDS else {}
     return {}
 
 

@@ -7,7 +7,6 @@ Its ``EXAMPLES`` end its help text. The top-level help is made from the table he
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -36,11 +35,6 @@ COMMANDS = {
     "reproduce": Entry(_PAPER, "Run the paper's experiments: tables, figures and a page."),
     "demo": Entry(_PAPER, "Fit the graph of scikit-learn's digits, and draw a figure."),
 }
-
-
-def available() -> dict[str, Entry]:
-    """Return the commands that have a module."""
-    return {name: COMMANDS[name] for name in COMMANDS if Path(__file__).with_name(f"{name}.py").is_file()}
 
 
 class LazyGroup(TyperGroup):
@@ -75,7 +69,7 @@ def examples_text(examples: tuple[str, ...]) -> str:
 
 def add_stand_ins(app: typer.Typer) -> None:
     """Add a command without options for each line of the table."""
-    for name, (panel, text) in available().items():
+    for name, (panel, text) in COMMANDS.items():
         app.command(name, help=text, rich_help_panel=panel)(_stand_in)
 
 

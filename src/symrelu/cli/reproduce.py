@@ -19,7 +19,7 @@ from symrelu.experiments.registry import MakeExperiment, options_of
 
 EXAMPLES = (
     "symrelu reproduce synthetic --quick",
-    "symrelu reproduce real --seeds 1 --jobs 2 --output digits",
+    "symrelu reproduce real --seeds 1 --jobs 2 --output digits --json",
 )
 
 app = typer.Typer(
@@ -48,10 +48,15 @@ def experiment_options(make: MakeExperiment) -> list[inspect.Parameter]:
     return options
 
 
+def examples_of(name: str) -> tuple[str, ...]:
+    """Return the examples in the help text of an experiment."""
+    return (f"symrelu reproduce {name}", f"symrelu reproduce {name} --jobs 4 --output {name}")
+
+
 def add_command(app: typer.Typer, name: str, make: MakeExperiment) -> None:
     """Add the command that runs an experiment; its own options come before the common ones."""
 
-    @app.command(name, help=inspect.getdoc(make))
+    @app.command(name, help=inspect.getdoc(make), epilog=examples_text(examples_of(name)))
     @with_options(experiment_options(make))
     def command(jobs: Jobs = 1, output: Output = None, **options: Any) -> None:
         quick = options.get("quick", False)
