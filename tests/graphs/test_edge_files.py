@@ -117,6 +117,8 @@ def test_names_weights_and_options(tmp_path, text, options, edges):
         ),
         ("one,two\na,b\nb,c\n", {"header": False}, ()),
         ("8,9\n1,2\n2,3\n", {}, ()),
+        ("# x\n% y\na,b\nb,c\n", {}, ()),
+        ("a,b\n#c,b\nb,d\n%e,f\n", {}, ("lines that begin with # or % were skipped after the first edge: 2",)),
         ("a,b,x\nb,c,y\nc,a,x\n", {}, ("column 3 was not read",)),
         (
             "a,b,1\na,b,2\na,a,1\n",
@@ -156,6 +158,8 @@ def test_notes(tmp_path, text, options, notes):
         ('a,b\n"' + "x,\n" * 60_000, {}, "line 2 cannot be split into cells: a quote is not closed"),
         ("a,b\n" + "x" * 2**21, {}, "at most 1048576 characters, but line 2 is longer"),
         ("José,b\n".encode("latin-1"), {}, "must be text in UTF-8, but line 1 has the byte 0xe9"),
+        ("a,b\n" * 9000 + "José,b\n", {"encoding": "latin-1"}, "UTF-8, but line 9001 has the byte 0xe9"),
+        ("a,b,1\n" * 9000 + "José,b,1\n", {"encoding": "latin-1"}, "but line 9001 has the byte 0xe9"),
         ("a,b\n".encode("utf-16"), {}, "but it is in UTF-16"),
         ("a,b\n".encode("utf-16-le"), {}, "must be a text file, but it has zero bytes"),
         ("a,b\n", {"source": "x"}, r"must have a column 'x', got the columns \['a', 'b'\]"),
@@ -165,6 +169,8 @@ def test_notes(tmp_path, text, options, notes):
     ],
 )  # fmt: skip
 def test_texts_that_are_refused(tmp_path, text, options, message):
+    if "encoding" in options:
+        text, options = text.encode(options["encoding"]), {}
     with pytest.raises(ValueError, match=message):
         read(tmp_path, text, **options)
 

@@ -59,6 +59,7 @@ class Lines:
         self.file = file
         self.number = 0  # of the last line read, counted from 1
         self.first = 0  # of the line in which the present record begins
+        self.skipped = 0  # comments after the first record
         self.between_records = True
 
     def __iter__(self) -> Iterator[str]:
@@ -67,6 +68,7 @@ class Lines:
             self.number += 1
             if self.between_records:
                 if line[0] in "#%":
+                    self.skipped += self.first > 0
                     continue
                 self.first = self.number
                 self.between_records = False

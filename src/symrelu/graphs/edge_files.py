@@ -92,6 +92,8 @@ def read_edge_file(path: Path, options: TextOptions, sources: Numbering, targets
     ends = [sample[0][columns.source], sample[0][columns.target]]
     if names is None and options.header == AUTO and sources is targets and _may_be_header(ends, rows, cols):
         note = (f"the first line was read as the edge {tuple(ends)}: pass header=True if it names the columns",)
+    if lines.skipped:  # names of edges may begin like a comment
+        note += (f"lines that begin with # or % were skipped after the first edge: {lines.skipped}",)
     return EdgeColumns(
         np.frombuffer(rows, np.int64),
         np.frombuffer(cols, np.int64),
@@ -130,7 +132,7 @@ def _parse(
                 weights.append(float(cells[at_weight]))
     except NoName:
         raise _gap(lines, "name", at_target if cells[at_source].strip() else at_source) from None
-    except WrongKind:
+    except (WrongKind, UnicodeDecodeError):  # both are ValueErrors too
         raise
     except ValueError:
         assert at_weight is not None
