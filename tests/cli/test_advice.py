@@ -106,8 +106,15 @@ def test_the_advice_in_a_warning_is_that_of_the_command_line():
             f"{status.advice.replace('alpha', 'shrinkage')} relative_error_ and history_ show how far it got."
         )
         words = for_command_line(warning, flags_of("fit"))
-        assert words.startswith("The search stopped before convergence: --max-iter was reached. ")
+        assert words.startswith("The fit stopped before convergence: --max-iter was reached. ")
         assert words.endswith(advice_of(status, flags_of("fit").values()))
+
+
+@pytest.mark.parametrize("file", ["rank=3.csv", "my max_iter.csv", "a/rank=3"])
+def test_files_that_the_user_has_named_keep_their_names(file, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["symrelu", "fit", file, "--rank", "3"])
+    words = for_command_line(f"The file {file} does not exist: pass rank=3, max_iter=4.", FLAGS)
+    assert words == f"The file {file} does not exist: pass --rank 3, --max-iter 4."
 
 
 def test_the_options_are_those_of_the_command_that_was_called(monkeypatch):

@@ -39,7 +39,7 @@ def model(tmp_path_factory):
     adjacency = np.zeros((8, 8))
     for i, j in EDGES:
         adjacency[i, j] = adjacency[j, i] = i != j
-    estimator = NeighborEmbedding(random_state=0).fit(adjacency)
+    estimator = NeighborEmbedding(random_state=0, max_iter=300).fit(adjacency)
     estimator.node_names_ = np.array(NAMES, object)
     estimator.save(path)
     return path
@@ -53,10 +53,10 @@ def table(path):
 
 def test_vectors_are_those_of_the_estimator(graph, call):
     files = ["-o", "v.csv", "--queries", "q.csv", "--model", "m.npz"]
-    code, out, err = call("neighbors", graph, *files, "--seed", 0)
+    code, out, err = call("neighbors", graph, *files, "--seed", 0, "--max-iter", 300)
     assert code == 0
     assert "self loop" in err
-    expected = NeighborEmbedding(random_state=0).fit(read_graph(graph))
+    expected = NeighborEmbedding(random_state=0, max_iter=300).fit(read_graph(graph))
     header, names, vectors = table("v.csv")
     assert header == ["node", *(f"x{k + 1}" for k in range(expected.n_components_))]
     assert names == list(expected.node_names_) == NAMES
@@ -67,7 +67,9 @@ def test_vectors_are_those_of_the_estimator(graph, call):
 
 
 def test_the_tables_alone_give_back_the_graph(graph, call):
-    code, out, _ = call("neighbors", graph, "-o", "v.csv", "--queries", "q.csv", "--seed", 0, "--json")
+    code, out, _ = call(
+        "neighbors", graph, "-o", "v.csv", "--queries", "q.csv", "--seed", 0, "--max-iter", 300, "--json"
+    )
     assert code == 0
     result = json.loads(out)
     (_, names, items), (_, _, queries) = table("v.csv"), table("q.csv")
@@ -78,10 +80,10 @@ def test_the_tables_alone_give_back_the_graph(graph, call):
 
 
 def test_json_has_the_certificate(graph, call):
-    code, out, _ = call("neighbors", graph, "--seed", 0, "--json")
+    code, out, _ = call("neighbors", graph, "--seed", 0, "--max-iter", 300, "--json")
     assert code == 0
     result = json.loads(out)
-    expected = NeighborEmbedding(random_state=0).fit(read_graph(graph))
+    expected = NeighborEmbedding(random_state=0, max_iter=300).fit(read_graph(graph))
     assert result["certificate"] == asdict(expected.certificate_)
     assert (result["exact"], result["recall"], result["goal_met"]) == (True, 1, True)
     assert (result["nodes"], result["columns"]) == (8, expected.n_components_)
@@ -128,7 +130,7 @@ def test_an_isolated_node_has_no_neighbors(tmp_path, call):
 
 @pytest.mark.parametrize("options", [["--components", 1], ["--components", 1, "--recall", 0.9]])
 def test_a_goal_that_is_missed_has_its_exit_code(options, graph, call):
-    code, out, err = call("neighbors", graph, "-o", "v.csv", "--seed", 0, "--json", *options)
+    code, out, err = call("neighbors", graph, "-o", "v.csv", "--seed", 0, "--max-iter", 300, "--json", *options)
     assert code == 3
     result = json.loads(out)
     assert (result["goal_met"], result["exact"], result["columns"]) == (False, False, 1)
@@ -139,7 +141,9 @@ def test_a_goal_that_is_missed_has_its_exit_code(options, graph, call):
 
 
 def test_a_low_recall_can_be_met_without_being_exact(graph, call):
-    code, out, _ = call("neighbors", graph, "--recall", 0.3, "--components", 1, "--seed", 0, "--json")
+    code, out, _ = call(
+        "neighbors", graph, "--recall", 0.3, "--components", 1, "--seed", 0, "--max-iter", 300, "--json"
+    )
     result = json.loads(out)
     assert (code, result["goal_met"]) == (0, True)
     assert not result["exact"]

@@ -83,7 +83,7 @@ _WORDS = {("header", "True"): "yes", ("header", "False"): "no", ("weight", "None
 
 # Phrases of messages that no option stands for. They refer to objects that a user of a command does not see.
 _PHRASES = (
-    (re.compile(r"^\w+\(.*?\) (stopped before convergence|found no vectors)"), r"The search \1"),
+    (re.compile(r"^\w+\(.*?\) stopped before convergence"), "The fit stopped before convergence"),
     (re.compile(r" relative_error_ and history_ show how far it got\."), ""),
     (re.compile(r"\brelative_error\b(?!_)"), "the relative error"),
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
@@ -152,10 +152,17 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
             text = text.replace(advice, advice_of(status, flags.values()))
     for pattern, words in _PHRASES:
         text = pattern.sub(words, text)
-    for name in sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True):
+    names = sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True)
+    # What the user has typed, such as the file rank=3.csv, is no argument of a function.
+    typed = [word for word in sys.argv[1:] if word[:1] != "-" and any(name in word for name in names)]
+    for k, word in enumerate(typed):
+        text = text.replace(word, f"\0{k}\0") if "=" in word or "_" in word else text
+    for name in names:
         flag = _flag_for(name, flags)
         if flag is not None:
             text = _with_flag(text, name, flag)
+    for k, word in enumerate(typed):
+        text = text.replace(f"\0{k}\0", word)
     return text
 
 
