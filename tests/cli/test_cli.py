@@ -149,7 +149,7 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path, matrix_file):
     ]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
-    assert set(process.stderr.read().splitlines()) <= {"Note: 60 self loops are on the diagonal"}
+    assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(timeout=120) in (cli.BROKEN_PIPE_CODE, 1)  # 1 with rich before 13.8
     assert Solution.load(tmp_path / "o.npz").n_iter == 3

@@ -46,6 +46,14 @@ def test_symmetric_matrices_are_not_changed(kind, directed):
 
 
 @KINDS
+def test_a_full_diagonal_is_no_surprise(kind):
+    assert similarity_of_matrix(kind(np.eye(3)), Rules()).notes == ()
+    assert similarity_of_matrix(kind(np.diag([1.0, 0, 1])), Rules()).notes == (
+        "2 self loops are on the diagonal",
+    )
+
+
+@KINDS
 def test_self_loops(kind):
     M = kind(A + A.T)
     matrix, notes = similarity_of_matrix(M, Rules(self_loops="drop"))

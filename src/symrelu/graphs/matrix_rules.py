@@ -42,6 +42,8 @@ def _diagonal(matrix: Any, self_loops: str) -> tuple[Any, tuple[str, ...]]:
         return matrix, ()
     loops = f"{places.size} self loop{'s' if places.size > 1 else ''}"
     if self_loops == "keep":
+        if places.size == matrix.shape[0]:  # similarities of items with themselves, as a kernel has them
+            return matrix, ()
         return matrix, (f"{loops} {'are' if places.size > 1 else 'is'} on the diagonal",)
     if self_loops == "error":
         raise ValueError(
