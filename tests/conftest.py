@@ -19,6 +19,12 @@ THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}
 new_rows._NUMBERS_OF_A_WORKER = 1
 HAS_CALLBACKS = find_spec("sklearn.callback") is not None
 HAS_TORCH = find_spec("torch") is not None
+if not HAS_CALLBACKS:
+    # Next to array-api-compat, scikit-learn 1.6 imports its estimator checks only with this variable. SciPy,
+    # which is imported already, does not see it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIPY_ARRAY_API", "1")
+        import sklearn.utils.estimator_checks  # noqa: F401
 # Threads of torch wait by spinning: next to other tests they take longer than they save.
 if HAS_TORCH:
     import torch
