@@ -19,6 +19,12 @@ THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}
 new_rows._NUMBERS_OF_A_WORKER = 1
 HAS_CALLBACKS = find_spec("sklearn.callback") is not None
 HAS_TORCH = find_spec("torch") is not None
+if not HAS_CALLBACKS:
+    # Next to array-api-compat, scikit-learn 1.6 imports its estimator checks only with this variable. SciPy,
+    # which is imported already, does not see it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCIPY_ARRAY_API", "1")
+        import sklearn.utils.estimator_checks  # noqa: F401
 # Threads of torch wait by spinning: next to other tests they take longer than they save.
 if HAS_TORCH:
     import torch
@@ -46,6 +52,15 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="sklearn.callback is in scikit-learn 1.9 and newer"))
         if not HAS_TORCH and uses_torch(item):
             item.add_marker(pytest.mark.skip(reason="torch is not installed"))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leave out files without a test of the choice that -m names: to import all takes half a minute."""
+    choice = {"quick": QUICK, "core": CORE}.get(config.getoption("markexpr"))
+    name = collection_path.as_posix().rpartition("/tests/")[2]
+    if choice and collection_path.name.startswith("test_"):
+        return True if not any(name.startswith(part.partition("::")[0]) for part in choice) else None
+    return None
 
 
 def add_choices(item):
