@@ -11,6 +11,7 @@ from scipy import sparse
 
 from symrelu import LinkPredictor, Problem, Status, decompose
 from symrelu.baselines.common_neighbors import resource_allocation
+from symrelu.cli import screen
 from symrelu.fit.link_evaluation import METRICS, evaluate_scores, link_splits, split_generator
 
 QUICK = ["--components", 3, "--n-init", 1, "--max-iter", 3, "--seed", 0, "--splits", 2]
@@ -55,7 +56,7 @@ def test_metrics_are_those_of_the_estimator(graph, call):
 
 
 def test_the_table_has_a_row_for_each_method(graph, call, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(screen.console, "width", 200)  # no name is wrapped
     code, out, err = call("evaluate", graph, *QUICK)
     assert code == 0
     assert all(name in out for name in METHODS)

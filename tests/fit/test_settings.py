@@ -175,7 +175,6 @@ OTHER_DEFAULTS = {
     "Goal": {"rank": None, "max_iter": 3000},
     "search_neighbors": {"n_negative": 1},
     "logistic_pca": {"diagonal": "ignore", "init": None, "gtol": 1e-5, "ftol": 2.22e-9, "max_iter": 2000},
-    "rank": {"n_negative": "0", "alpha": "0", "zero_weight": "1", "ftol": None, "max_iter": None},  # as text
     "ReluFit": {"init": "random"},  # the paper's
     "aapb": {"init": "random"},
 }
@@ -183,6 +182,8 @@ OTHER_DEFAULTS = {
 
 def public_signatures():
     for module in pkgutil.walk_packages(symrelu.__path__, "symrelu."):
+        if module.name.startswith("symrelu.cli"):  # options have the defaults of the estimators they set
+            continue
         for name, thing in vars(importlib.import_module(module.name)).items():
             is_ours = getattr(thing, "__module__", None) == module.name and not name.startswith("_")
             if is_ours and (inspect.isfunction(thing) or inspect.isclass(thing)):
@@ -408,7 +409,7 @@ def run_command(*arguments, values=EXTENDED):
     @app.command()
     @with_options(fit_options(values))
     def fit(output: Path, plot: Path | None = None, **options):
-        received.update(chosen_settings(options), output=output, plot=plot)
+        received.update(chosen_settings(options, describe(values)), output=output, plot=plot)
 
     return received, CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
 

@@ -131,10 +131,10 @@ def estimator_settings(estimator: type, given: Mapping[str, Any]) -> dict[str, A
     return {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
 
 
-def chosen_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert those options of a command that are settings of :func:`symrelu.decompose`."""
+def chosen_settings(given: Mapping[str, Any], table: Mapping[str, Description] = TABLE) -> dict[str, Any]:
+    """Convert those options of a command that are in a table of settings, by default of all settings."""
     owners = _solvers_by_option()
-    settings = {name: value for name, value in given.items() if name in TABLE}
+    settings = {name: value for name, value in given.items() if name in table}
     own = {name: given[name] for name in owners if given[name] is not None}
     return settings | {"solver": _chosen_solver(settings["solver"], own)}
 
