@@ -352,7 +352,9 @@ def test_ranks_that_were_chosen():
     synthetic = [line for line in chosen if line["problem"].startswith("n=500")]
     assert len(synthetic) == 20  # among given ranks, and searched
     for line in synthetic:
-        assert (line["rank"], line["n_negative"]) == (("11", "1") if "p=0.1" in line["problem"] else ("10", "0"))
+        assert (line["rank"], line["n_negative"]) == (
+            ("11", "1") if "p=0.1" in line["problem"] else ("10", "0")
+        )
     links = [line for line in chosen if line["problem"] in ("email-Eu-core", "polblogs")]
     assert len(links) == 10
     lost = sorted(float(line["lost"]) for line in links)
