@@ -58,6 +58,8 @@ def test_a_fit_with_a_checkpoint_can_be_resumed(status):
     [
         ('Pass duplicates="sum" to add the weights.', "Pass --duplicates sum to add the weights."),
         ("Pass duplicates='max', or 'sum'.", "Pass --duplicates max, or 'sum'."),
+        ("n_clusters=None chose 10.", "--clusters auto chose 10."),
+        ("n_clusters must be from 1 to 9 or None, got 0.", "--clusters must be from 1 to 9 or 'auto', got 0."),
         ("Pass weight=None to ignore them.", "Pass --weight none to ignore them."),
         ("Pass header=False if it is an edge", "Pass --header no if it is an edge"),
         ("or mark it as unobserved with mask=.", "or mark it as unobserved with --mask."),

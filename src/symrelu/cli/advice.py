@@ -78,14 +78,21 @@ _OTHER_NAMES = {
     "k": ("top",),
 }
 
-# Values of reading options that have other words here.
-_WORDS = {("header", "True"): "yes", ("header", "False"): "no", ("weight", "None"): "none"}
+# Values that have other words here.
+_WORDS = {
+    ("header", "True"): "yes",
+    ("header", "False"): "no",
+    ("weight", "None"): "none",
+    ("n_clusters", "None"): "auto",
+    ("n_components", "None"): "auto",
+}
 
 # Phrases of messages that no option stands for. They refer to objects that a user of a command does not see.
 _PHRASES = (
     (re.compile(r"^\w+\(.*?\) stopped before convergence"), "The fit stopped before convergence"),
     (re.compile(r" relative_error_ and history_ show how far it got\."), ""),
     (re.compile(r"\brelative_error\b(?!_)"), "the relative error"),
+    (re.compile(r"^(n_clusters must be .*) or None, got"), r"\1 or 'auto', got"),
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
 )
 
