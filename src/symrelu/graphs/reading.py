@@ -79,9 +79,10 @@ def read_graph(
     path : str or path-like
         The format is chosen by the extension:
 
-        - lists of edges: .csv, .tsv, .txt, .edges or .edgelist, with or without a header. Empty lines and lines
-          that begin with "#" or "%" are skipped. Names are text, exactly as they are in the file. Tables in
-          .parquet files (requires pyarrow) are read in the same way;
+        - lists of edges: .csv, .tsv, .txt, .edges or .edgelist, with or without a header. Empty lines and
+          comments are skipped: lines that begin with "#" or "%" and a blank, or that have another number of
+          cells than the edges. Names are text, exactly as they are in the file. Tables in .parquet files
+          (requires pyarrow) are read in the same way;
         - graphs: .graphml or .gml (requires networkx). The names are the attributes "label" or "name" if these
           are all different, and the ids otherwise;
         - matrices without names: .mtx, .npz (scipy sparse, or one dense array), .npy, or .mat up to version 7;
@@ -97,7 +98,8 @@ def read_graph(
         None, weights are ignored: all edges, and all nonzeros of a matrix, count 1.
     delimiter : str, optional
         Character between the columns. Defaults to a tab for .tsv, and otherwise to what splits the first lines
-        into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order.
+        into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order, but the comma first
+        in .csv files.
     header : bool, default="auto"
         Whether the first line names the columns. "auto" looks for usual names, and for a column with numbers
         in all lines except the first.
