@@ -76,6 +76,27 @@ def test_entries_that_are_given_twice():
     assert_array_equal(entries_once(twice, "max")[0].toarray(), [[0, 2], [3, 0]])
 
 
+@KINDS
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_values_are_checked_before_they_are_ones(kind, value):
+    M = A + A.T
+    assert_array_equal(dense(similarity_of_matrix(kind(M), Rules(), weighted=False).matrix), M != 0)
+    M[0, 1] = M[1, 0] = value
+    with pytest.raises(ValueError, match=f"must hold finite, nonnegative numbers, .* ignored, got {value:g}"):
+        similarity_of_matrix(kind(M), Rules(), weighted=False)
+    with pytest.raises(ValueError, match="must hold finite, nonnegative numbers"):
+        entries_once(kind(M), "error", weighted=False)
+
+
+def test_repeated_entries_come_before_ones():
+    twice = sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    with pytest.raises(ValueError, match=r"Edge \(0, 1\) is given 2 times"):
+        similarity_of_matrix(twice, Rules(), weighted=False)
+    matrix, notes = similarity_of_matrix(twice, Rules(duplicates="sum"), weighted=False)
+    assert_array_equal(matrix.toarray(), [[0, 1], [1, 0]])
+    assert notes == ("1 repeated edge was added",)
+
+
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [

@@ -32,6 +32,7 @@ from symrelu.graphs.columns import (
 
 # Memory for each byte of text. Measured: 82 bytes for an edge, 10.5 times a text of short lines.
 _EXPANSION = 12
+_SHOWN = 5  # unknown names in a message
 _SAMPLE = 50  # records from which the format is detected
 _LONGEST_PREAMBLE = 1000  # lines of comments
 # Rare characters first: they are in each line by design only. Blanks may be part of any name.
@@ -146,6 +147,25 @@ def _cells(line: str, delimiter: str) -> list[str]:
     except csv.Error:
         return []
     return cells[:-1] if delimiter == " " and cells and not cells[-1] else cells
+
+
+def check_known(path: Path, new: Numbering, targets: Numbering, n_known: int) -> None:
+    """Raise an error that names the first targets that are not known, and says how many there are."""
+    unknown = list(targets)[n_known:]
+    if not unknown:
+        return
+    shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
+    known = set(list(targets)[:n_known])
+    swapped = known.issuperset(new)
+    advice = (
+        "The sources are known: pass source= and target= the other way round."
+        if swapped
+        else "Remove their lines, or pass target= if another column names the known items."
+    )
+    raise WrongKind(
+        f"{path} must name known items as targets, but {len(unknown)} of them "
+        f"{'is' if len(unknown) == 1 else 'are'} not known: {shown}. {advice}"
+    )
 
 
 def _may_be_header(first: Sequence[str], rows: Sequence[int], cols: Sequence[int]) -> bool:
