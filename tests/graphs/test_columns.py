@@ -2,7 +2,14 @@
 
 import pytest
 
-from symrelu.graphs.columns import ColumnChoice, choose_columns, is_header
+from symrelu.graphs.columns import (
+    ColumnChoice,
+    Columns,
+    choose_columns,
+    declared_direction,
+    is_header,
+    type_column,
+)
 
 
 @pytest.mark.parametrize(
@@ -100,3 +107,32 @@ def test_kinds_of_a_column(column):
 )
 def test_usual_names(cells, expected):
     assert is_header(cells) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "expected"),
+    [
+        (["Source", "Target", "Type"], (0, 1, None), 2),
+        (["Type", "x", "y"], (1, 2, None), 0),
+        (["type", "y"], (0, 1, None), None),
+        (["x", "y"], (0, 1, None), None),
+        (None, (0, 1, 2), None),
+    ],
+)
+def test_the_column_of_types(names, columns, expected):
+    assert type_column(names, Columns(*columns, ())) == expected
+
+
+@pytest.mark.parametrize(
+    ("types", "directed", "notes"),
+    [
+        (set(), False, 0),
+        ({"Directed", "directed "}, True, 0),
+        ({"Undirected"}, False, 0),
+        ({"Directed", "Undirected"}, False, 1),
+        ({"friend"}, False, 0),
+    ],
+)
+def test_declared_directions(types, directed, notes):
+    found, said = declared_direction(types)
+    assert (found, len(said)) == (directed, notes)

@@ -140,6 +140,19 @@ def test_names_weights_and_options(tmp_path, text, options, edges):
         ("a,b,1,x\nb,c,2,y\n", {}, ("column 3 was read as weights: pass weight=", "column 4 was not read")),
         ("x;y,1\nz;y,2\n", {}, ("the lines were split at commas, not at semicolons: pass delimiter=",)),
         ("x y,1\nz y,2\n", {}, ()),
+        (
+            "a,b\nb, a\nc,b \n",
+            {},
+            ("names that differ in blanks only are different nodes, such as 'a' and ' a': 2",),
+        ),
+        (
+            "Source,Target,Type,Weight\na,b,Directed,1\nb,c,Undirected,1\n",
+            {},
+            ("some edges are declared directed, and all were read as undirected",),
+        ),
+        ("Source,Target,Type,Weight\na,b,Undirected,1\nb,c,Undirected,1\n", {}, ()),
+        ("Source,Target,Type,Weight\na,b,Directed,1\n", {"directed": "max"}, ()),
+        ("Source,Target,Type,Weight\na,b,friend,1\n", {}, ()),
         ("a,b,x\nb,c,y\nc,a,x\n", {}, ("column 3 was not read",)),
         (
             "a,b,1\na,b,2\na,a,1\n",
@@ -172,6 +185,7 @@ def test_notes(tmp_path, text, options, notes):
         ("a,b,1\nc,d,1,\n", {}, "line 2 has 4 cells, but the first line has 3"),
         ("source,target,weight\na,b,x\n", {}, "line 2 must have a number in column 3, got 'x'. Pass weight="),
         ("a;b;1\n" * 60 + "a;b;0,5\n", {}, "line 61 must have .* '0,5'. Write numbers with a decimal point"),
+        ("Source,Target,Type\na,b,Directed\nb,c,directed\n", {}, "declares itself directed. Pass dir"),
         ("a;b;0,5\nb;c;1,5\n", {"weight": 3}, "line 1 must have .* '0,5'. Write numbers with a decimal point"),
         ("source,target,weight\na,b,1_0\n", {}, "line 2 must have a number in column 3, got '1_0'"),
         ("source,target,weight\na,b,-1\n", {}, r"f.csv: Weights must be finite .* edge \('a', 'b'\)"),

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from symrelu.graphs.matrix_rules import entries_once, similarity_of_matrix
-from symrelu.graphs.pairs import Rules
+from symrelu.graphs.pairs import NOT_ADDED, Rules
 
 A = np.array([[4.0, 2.0, 0.0], [2.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
@@ -39,8 +39,9 @@ def test_asymmetric_matrices(kind, dtype, directed, expected):
 def test_symmetric_matrices_are_not_changed(kind, directed):
     M = A + A.T
     M[0, 1] *= 1 + 1e-14  # a rounding error, which the fit averages
-    matrix, _ = similarity_of_matrix(kind(M), Rules(directed=directed))
+    matrix, notes = similarity_of_matrix(kind(M), Rules(directed=directed))
     assert_array_equal(dense(matrix), M)
+    assert (NOT_ADDED in notes) == (directed == "sum")
     M[0, 1] = M[1, 0] = np.nan  # may be unobserved
     assert_array_equal(dense(similarity_of_matrix(kind(M), Rules(directed=directed)).matrix), M)
 

@@ -101,6 +101,21 @@ def choose_columns(
     return Columns(ends[0], ends[1], weight, _note_unused(choice, names, width, {*ends, weight}))
 
 
+def type_column(names: Sequence[str] | None, columns: Columns) -> int | None:
+    """Return the column "Type" of Gephi's tables, which says whether an edge is directed."""
+    folded = _folded(names or ())
+    found = folded.index("type") if "type" in folded else None
+    return None if found in columns[:3] else found
+
+
+def declared_direction(types: set[str]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether all edges are declared directed, and a note if only some are."""
+    folded = {name.strip().casefold() for name in types}
+    if not {"directed", "undirected"} <= folded:
+        return folded == {"directed"}, ()
+    return False, ("some edges are declared directed, and all were read as undirected",)
+
+
 def _usual_ends(names: Sequence[str] | None) -> tuple[int | None, int | None]:
     folded = _folded(names or ())
     for pair in _ENDS:

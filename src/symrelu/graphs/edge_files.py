@@ -25,9 +25,11 @@ from symrelu.graphs.columns import (
     ColumnChoice,
     Columns,
     choose_columns,
+    declared_direction,
     is_header,
     refuse_index_column,
     refuse_square,
+    type_column,
 )
 
 # Memory for each byte of text. Measured: 82 bytes for an edge, 10.5 times a text of short lines.
@@ -59,12 +61,13 @@ class NoName(Exception):
 
 
 class EdgeColumns(NamedTuple):
-    """The ends of the edges as numbers, their weights or None, and notes on how the file was read."""
+    """The ends of the edges as numbers, their weights or None, notes, and whether all are declared directed."""
 
     rows: np.ndarray
     cols: np.ndarray
     weights: np.ndarray | None
     notes: tuple[str, ...]
+    directed: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ def read_edge_file(path: Path, options: TextOptions, sources: Numbering, targets
         if names is not None:
             next(records)
             lines.kept = 0
+        types: set[str] = set()
+        records = _collecting(records, type_column(names, columns), types)
         rows, cols, weights = _parse(lines, records, columns, width, sources, targets)
     if not rows:
         raise WrongKind(f"{path} must have at least one edge, but it has only a header.")
@@ -110,12 +115,37 @@ def read_edge_file(path: Path, options: TextOptions, sources: Numbering, targets
     ends = [sample[0][columns.source], sample[0][columns.target]]
     if names is None and options.header == AUTO and sources is targets and _may_be_header(ends, rows, cols):
         note = (f"the first line was read as the edge {tuple(ends)}: pass header=True if it names the columns",)
+    directed, type_note = declared_direction(types)
     return EdgeColumns(
         np.frombuffer(rows, np.int64),
         np.frombuffer(cols, np.int64),
         None if columns.weight is None else np.frombuffer(weights, np.float64),
-        split_note + columns.notes + note + _comment_notes(lines),
+        split_note + columns.notes + note + type_note + _comment_notes(lines) + blank_notes(sources),
+        directed,
     )
+
+
+def _collecting(records: Iterator[list[str]], column: int | None, found: set[str]) -> Iterator[list[str]]:
+    """Return the records, and add the cells of a column to a set on the way."""
+    if column is None:
+        return records
+
+    def collect() -> Iterator[list[str]]:
+        for cells in records:
+            found.update(cells[column : column + 1])
+            yield cells
+
+    return collect()
+
+
+def blank_notes(names: Iterable[str]) -> tuple[str, ...]:
+    """Return a note if some names differ in leading or trailing blanks only."""
+    seen: dict[str, str] = {}
+    alike = [(name, first) for name in names if (first := seen.setdefault(name.strip(), name)) != name]
+    if not alike:
+        return ()
+    example = f"such as {alike[0][1]!r} and {alike[0][0]!r}"
+    return (f"names that differ in blanks only are different nodes, {example}: {len(alike)}",)
 
 
 def _comment_notes(lines: Lines) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.graphs.pairs import Combined, Pairs, Rules, once_each, sort_pairs
+from symrelu.graphs.pairs import NOT_ADDED, Combined, Pairs, Rules, once_each, sort_pairs
 from symrelu.validation import find_asymmetry
 
 _DONE = {"max": "combined to the larger entry", "sum": "added", "mean": "averaged"}
@@ -77,7 +77,7 @@ def _diagonal(matrix: Any, self_loops: str) -> tuple[Any, tuple[str, ...]]:
 def _symmetric(matrix: Any, directed: str) -> tuple[Any, tuple[str, ...]]:
     found = find_asymmetry(matrix)
     if found is None:
-        return matrix, ()
+        return matrix, (NOT_ADDED,) if directed == "sum" else ()
     i, j = found
     if directed == "error":
         raise ValueError(

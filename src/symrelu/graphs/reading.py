@@ -324,6 +324,7 @@ def _read(path: Path, options: _Options) -> GraphFile:
 def _read_list(path: Path, extension: str, options: _Options) -> GraphFile:
     numbers = Numbering()
     edges = _read_edges(path, extension, options.text, numbers, numbers)
+    _check_direction(path, edges.directed, options)
     names = list(numbers)
     with _naming(path):
         combined = similarity_of(Pairs(edges.rows, edges.cols, names), _weights(edges), options.rules)
@@ -341,14 +342,18 @@ def _read_edges(
 
 def _read_network(path: Path, extension: str, options: _Options) -> GraphFile:
     network = read_network(path, extension, options.text.columns.weight)
-    if network.directed and options.rules.directed == "error":
+    _check_direction(path, network.directed, options)
+    with _naming(path):
+        combined = similarity_of(network.pairs, network.weights, options.rules)
+    return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
+
+
+def _check_direction(path: Path, directed: bool, options: _Options) -> None:
+    if directed and options.rules.directed == "error":
         raise WrongKind(
             f'{path} must be an undirected graph, but it declares itself directed. Pass directed="max" to keep '
             'the larger weight of the two directions of a pair, "sum" to add them, or "mean" to average them.'
         )
-    with _naming(path):
-        combined = similarity_of(network.pairs, network.weights, options.rules)
-    return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
 
 
 def _read_annotated(path: Path, key: str | None) -> Labelled:
