@@ -46,6 +46,11 @@ def test_text_in_the_third_column_is_no_weight():
     )
 
 
+def test_a_note_on_many_columns_is_short():
+    notes = choose_columns("f.csv", ColumnChoice(), None, 60, [True] * 60).notes
+    assert notes[1] == "columns 4, 5, 6, 7, 8, ... were not read"
+
+
 def test_columns_that_may_hold_weights_are_noted():
     columns = choose_columns("f.csv", ColumnChoice(), ["from", "to", "n", "day"], 4, [False] * 4)
     assert columns.notes == (

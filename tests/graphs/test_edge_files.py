@@ -237,6 +237,7 @@ def saved_matrix(n, begin="", names=None):
         saved_matrix(70, "id", names=[f"n{k}" for k in range(70)]),
         saved_matrix(70, "", names=[f"n{k}" for k in range(70)]),
         "w,x,y,z\n" + saved_matrix(4),
+        "0,1,2,3\n" + saved_matrix(4),
         "w,1,2,3,4\nx,1,2,3,4\ny,1,2,3,4\nz,1,2,3,4\n",
         ",one,two,n\n0,a,b,1\n1,b,c,1\n2,c,d,5\n3,a,d,5\n",
     ],

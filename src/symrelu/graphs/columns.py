@@ -10,6 +10,7 @@ from symrelu.files.checks import WrongKind
 from symrelu.graphs.edges import USUAL_WEIGHT
 
 AUTO = "auto"
+_SHOWN = 5  # columns in a note
 # Names of the two ends in the tables of common tools, the first match is taken. Compared without case.
 _ENDS = (
     ("source", "target"),
@@ -183,7 +184,8 @@ def _note_unused(
         return ()
     unused = [str(column + 1) if names is None else repr(names[column]) for column in range(width)]
     unused = [name for column, name in enumerate(unused) if column not in used]
-    which = f"column {unused[0]} was" if len(unused) == 1 else f"columns {', '.join(unused)} were"
+    shown = ", ".join(unused[:_SHOWN]) + (", ..." if len(unused) > _SHOWN else "")
+    which = f"column{'s' if len(unused) > 1 else ''} {shown} {'were' if len(unused) > 1 else 'was'}"
     if None not in used:
         guessed = ("column 3 was read as weights: pass weight= to choose another column, or weight=None",)
         return (*guessed, f"{which} not read") if unused else guessed
@@ -214,7 +216,9 @@ def refuse_square(
     width = len(numeric)
     if width <= 3 or _ends_are_clear(choice, names) or not all(numeric[1:]):
         return
-    if (count == width and numeric[0]) or count == width - 1:
+    # A header of numbers looks like one more row.
+    whole = (width,) if names is not None else (width, width + 1)
+    if (numeric[0] and count in whole) or count == width - 1:
         raise _looks_like_a_matrix(path, f"it has {count} rows of {width} columns with numbers")
 
 
