@@ -65,7 +65,8 @@ def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
     code, out, err = symrelu(monkeypatch, capsys, "fit", tmp_path / "g.csv", *options)
     assert code == 0
     notes = json.loads(out)["notes"]
-    assert len(notes) == 2
+    assert len(notes) == 3
+    assert "pass --weight to choose another column, or --weight none" in notes[0]
     assert err == "".join(f"Note: {text}\n" for text in notes)
     names = [line.split(",")[0] for line in (tmp_path / "u.csv").read_text().splitlines()]
     assert names == ["node", "a", "b", "c"]

@@ -1,6 +1,7 @@
 """The command ``links``, run as a user runs it."""
 
 import csv
+import gzip
 import json
 
 import numpy as np
@@ -122,6 +123,10 @@ def test_quiet_prints_nothing(matrix_file, call):
         (["graph.csv", "--of", "ann", "--pairs", "graph.csv"], "--of and --pairs ask for different things"),
         (["graph.csv", "--pairs", "graph.csv"], "must be different files"),
         (["graph.csv", "--duplicates", "sum", "--pairs", "none.csv"], "none.csv does not exist"),
+        (
+            ["graph.csv", "--duplicates", "sum", "--pairs", "cut.csv.gz"],
+            "cut.csv.gz is not a readable text file",
+        ),
         (["graph.csv", "-o", "graph.csv"], "must be different files"),
         (["graph.csv", "-o", "links.npz"], "must end in .csv"),
         (["graph.csv", "-o", "no/links.csv"], "does not exist. Create it"),
@@ -144,6 +149,7 @@ def test_errors(arguments, message, graph, call, tmp_path):
         SymReLU(2, max_iter=500, n_negative=0, diagonal="fit").fit(np.eye(4) + 0.5).save(
             tmp_path / "embedding.npz"
         )
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"ann,bob\n" * 99)[:-9])
     np.savez(tmp_path / "hostile.npz", model=np.array("{}"))
     code, out, err = call("links", *arguments)
     assert (code, out) == (2, "")

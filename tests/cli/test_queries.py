@@ -1,5 +1,8 @@
 """Nodes named on the command line, pairs in files, and tables of answers."""
 
+import gzip
+import os
+import struct
 import warnings
 
 import numpy as np
@@ -53,6 +56,41 @@ def test_a_third_column_of_pairs_is_ignored(tmp_path):
     assert read_pairs(path) == (["ann", "bob"], ["bob", "cid"])
 
 
+def test_pairs_in_every_kind_of_list(tmp_path):
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(b"ann,bob\nbob,cid\n"))
+    assert read_pairs(tmp_path / "p.csv.gz") == (["ann", "bob"], ["bob", "cid"])
+    pandas, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    pandas.DataFrame({"x": ["ann"], "y": ["bob"]}).to_parquet(tmp_path / "p.parquet")
+    assert read_pairs(tmp_path / "p.parquet") == (["ann"], ["bob"])
+
+
+def test_notes_on_pairs_are_printed(tmp_path, capsys):
+    path = tmp_path / "p.csv"
+    path.write_text("# pairs\none,two\nann,bob\nbob,cid\n")
+    read_pairs(path)
+    said = capsys.readouterr().err
+    assert "the first line was read as the edge ('one', 'two')" in said
+    assert "were skipped: 1" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.csv.gz", gzip.compress(b"ann,bob\n" * 99)[:-9], r"p\.csv\.gz is not a readable text file"),
+        ("p.csv.gz", b"ann,bob\n", r"p\.csv\.gz is not a readable text file"),
+        ("p.npy", b"", r"p\.npy must be a list of edges \(\.csv, .*\), got \.npy"),
+        ("p.parquet", b"PAR1", r"p\.parquet is not a readable parquet file"),
+    ],
+    ids=["cut", "not compressed", "a matrix", "cut parquet"],
+)
+def test_files_of_pairs_that_are_refused(tmp_path, name, content, message):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_pairs(tmp_path / name)
+
+
 def test_entries_of_archives(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, model=1)
@@ -60,8 +98,34 @@ def test_entries_of_archives(tmp_path):
     assert not has_entry(path, "solution")
     path.write_text("not an archive")
     assert not has_entry(path, "model")
-    assert not has_entry(tmp_path / "missing.npz", "model")
-    assert not has_entry(tmp_path, "model")
+    with pytest.raises(FileNotFoundError, match=r"missing\.npz does not exist"):
+        has_entry(tmp_path / "missing.npz", "model")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        has_entry(tmp_path, "model")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="requires pipes")
+def test_a_pipe_is_no_archive(tmp_path):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(OSError, match=r"pipe\.npz is not a regular file"):
+        has_entry(tmp_path / "pipe.npz", "model")
+
+
+@pytest.mark.parametrize("field", ["size", "name"])
+def test_a_damaged_directory_of_an_archive(tmp_path, field):
+    path = tmp_path / "a.npz"
+    np.savez(path, model=1)
+    content = bytearray(path.read_bytes())
+    end, entry = content.rindex(b"PK\5\6"), content.index(b"PK\1\2")
+    place, new = {
+        "size": (end + 12, struct.pack("<I", 2**31)),
+        "name": (entry + 8, struct.pack("<H", 0x800)),  # names in UTF-8
+    }[field]
+    content[place : place + len(new)] = new
+    if field == "name":
+        content[entry + 46] = 0xFF
+    path.write_bytes(content)
+    assert not has_entry(path, "model")
 
 
 def test_long_tables_are_cut():

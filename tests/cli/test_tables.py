@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from symrelu.cli import tables
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, node_names, write_table
+from symrelu.graphs import read_graph
 
 COLUMNS = {
     "node": np.array(["ann", "", 'say "hi"', "two\nlines", "a,b;c\td", "Zoë 日本", "007"], dtype=object),
@@ -21,6 +22,14 @@ COLUMNS = {
     "cluster": np.arange(7),
 }
 FLOATS = [0.1, 1 / 3, 1e-300, None, 2.0, -5.5, 1e22]
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv", "csv.gz"])
+def test_names_that_begin_like_a_comment_are_read_again(tmp_path, extension):
+    path = tmp_path / f"links.{extension}"
+    names = ["# a", "#b", "%", "% d"]
+    write_table(path, {"source": names, "target": names[1:] + names[:1], "weight": [1.0, 2.0, 3.0, 4.0]})
+    assert read_graph(path).labels.tolist() == names
 
 
 def read_separated(text, separator):

@@ -57,6 +57,19 @@ def test_vectors_are_those_of_the_estimator(file, names, model, call):
     assert (result["items"], result["known"], result["columns"]) == (2, 6, 3)
 
 
+def test_notes_on_new_items_are_printed(model, call, tmp_path):
+    (tmp_path / "n.csv").write_text("# by hand\nx,ann,1\nx,ann,2\n")
+    code, out, err = call("transform", "model.npz", "n.csv", "-o", "v.csv", "--duplicates", "sum", "--json")
+    assert code == 0
+    notes = json.loads(out)["notes"]
+    assert ["column 3 was read" in notes[0], "skipped: 1" in notes[1], notes[2]] == [
+        True,
+        True,
+        "1 repeated edge was added",
+    ]
+    assert err == "".join(f"Note: {text}\n" for text in notes)
+
+
 def test_a_fitted_row_gets_its_vector(model, call, tmp_path):
     np.save(tmp_path / "rows.npy", RING.toarray()[:2])
     assert call("transform", "model.npz", "rows.npy", "-o", "v.csv", "--quiet") == (0, "", "")

@@ -69,6 +69,18 @@ def test_comments_and_numbers_of_lines(tmp_path):
     assert seen == [("a\n", 2, 2), ("b\n", 4, 4), ("#c\n", 5, 4)]
 
 
+def test_only_some_lines_are_comments(tmp_path):
+    path = write(tmp_path / "a.txt", b"# one\n#tag\na\n# two\n")
+    with open_text(path, 4) as file:
+        lines = Lines(path, file, lambda line: line.startswith("# "))
+        seen = []
+        for line in lines:
+            seen.append(line)
+            lines.between_records = True
+    assert seen == ["#tag\n", "a\n"]
+    assert (lines.skipped, lines.kept) == (2, 1)
+
+
 def test_long_lines(tmp_path):
     path = write(tmp_path / "a.txt.gz", b"a\n" + b"x" * 2**21)
     with open_text(path, 4) as file, pytest.raises(ValueError, match="at most 1048576 characters, but line 2"):

@@ -2,7 +2,14 @@
 
 import pytest
 
-from symrelu.graphs.columns import ColumnChoice, choose_columns, is_header
+from symrelu.graphs.columns import (
+    ColumnChoice,
+    Columns,
+    choose_columns,
+    declared_direction,
+    is_header,
+    type_column,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +46,11 @@ def test_text_in_the_third_column_is_no_weight():
     )
 
 
+def test_a_note_on_many_columns_is_short():
+    notes = choose_columns("f.csv", ColumnChoice(), None, 60, [True] * 60).notes
+    assert notes[1] == "columns 4, 5, 6, 7, 8, ... were not read"
+
+
 def test_columns_that_may_hold_weights_are_noted():
     columns = choose_columns("f.csv", ColumnChoice(), ["from", "to", "n", "day"], 4, [False] * 4)
     assert columns.notes == (
@@ -63,6 +75,11 @@ def test_columns_that_may_hold_weights_are_noted():
         (None, {"weight": "z"}, r"must have a column 'z', got 2 columns without a header"),
         (["x", "y"], {"weight": 3}, "has 2 columns, counted from 1, but weight is 3"),
         (["x", "y"], {"source": 0}, "has 2 columns, counted from 1, but source is 0"),
+        (
+            ["x", "y", "weight", "Weight"],
+            {},
+            r"several columns of weights: \['weight', 'Weight'\]. Choose one: we",
+        ),
         (["x", "x", "y"], {"source": "x"}, "has several columns 'x'. Pass the number"),
         (["x", "y"], {"source": 1, "target": 1}, "source and target must be different columns, got column 1"),
         (["x", "y", "z"], {"target": 2, "weight": 2}, "the weights must have their own column, got column 2"),
@@ -88,9 +105,39 @@ def test_kinds_of_a_column(column):
         (["Source", "Target"], True),
         (["id", " FROM", "to "], True),
         (["x", "y", "weight"], True),
+        (["#Source", "Target"], True),
         (["source", "to"], False),
         (["ann", "bob"], False),
     ],
 )
 def test_usual_names(cells, expected):
     assert is_header(cells) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "expected"),
+    [
+        (["Source", "Target", "Type"], (0, 1, None), 2),
+        (["Type", "x", "y"], (1, 2, None), 0),
+        (["type", "y"], (0, 1, None), None),
+        (["x", "y"], (0, 1, None), None),
+        (None, (0, 1, 2), None),
+    ],
+)
+def test_the_column_of_types(names, columns, expected):
+    assert type_column(names, Columns(*columns, ())) == expected
+
+
+@pytest.mark.parametrize(
+    ("types", "directed", "notes"),
+    [
+        (set(), False, 0),
+        ({"Directed", "directed "}, True, 0),
+        ({"Undirected"}, False, 0),
+        ({"Directed", "Undirected"}, False, 1),
+        ({"friend"}, False, 0),
+    ],
+)
+def test_declared_directions(types, directed, notes):
+    found, said = declared_direction(types)
+    assert (found, len(said)) == (directed, notes)

@@ -71,7 +71,7 @@ def found(file):
         ("1,2\n2,3\n", {}, {("1", "2", 1), ("2", "3", 1)}),
         (
             "last, first;doe, jane;1\nx, y;doe, jane;2\n",
-            {},
+            {"delimiter": ";"},
             {("last, first", "doe, jane", 1), ("doe, jane", "x, y", 2)},
         ),
         ("x,y,1\n", {"weight": None}, {("x", "y", 1)}),
@@ -87,6 +87,15 @@ def found(file):
         ("x y\n", {"delimiter": "space"}, {("x", "y", 1)}),
         ('"#x",y\n"%z",y\n', {}, {("#x", "y", 1), ("y", "%z", 1)}),
         ('"two\n# lines",y\n# no edge\nz,y\n', {}, {("two\n# lines", "y", 1), ("y", "z", 1)}),
+        ("#a,#b\n#b,#c\n", {}, {("#a", "#b", 1), ("#b", "#c", 1)}),
+        ("#a,b,2\n%c,b,3\n", {}, {("#a", "b", 2), ("b", "%c", 3)}),
+        ("#more than one cell, and no edge,\nb,#c\n#,b\n", {}, {("b", "#c", 1), ("b", "#", 1)}),
+        ("#node1,node2,score\nx,y,3\n", {"weight": "score"}, {("x", "y", 3)}),
+        ("#source,target\nx,y\n", {}, {("x", "y", 1)}),
+        ('"# a",y\n', {}, {("# a", "y", 1)}),
+        ("x;1,y;2\nx;1,z;3\n", {}, {("x;1", "y;2", 1), ("x;1", "z;3", 1)}),
+        ("x|1,y|2,7\n", {}, {("x|1", "y|2", 7)}),
+        ("x,y,1_0\nx,z,2_0\n", {}, {("x", "y", 1), ("x", "z", 1)}),
         ('"say ""hi""",y\n', {}, {('say "hi"', "y", 1)}),
         ('6" pipe,y\n', {}, {('6" pipe', "y", 1)}),
         (" x, y\n", {}, {(" x", " y", 1)}),
@@ -117,13 +126,42 @@ def test_names_weights_and_options(tmp_path, text, options, edges):
         ),
         ("one,two\na,b\nb,c\n", {"header": False}, ()),
         ("8,9\n1,2\n2,3\n", {}, ()),
-        ("# x\n% y\na,b\nb,c\n", {}, ()),
-        ("a,b\n#c,b\nb,d\n%e,f\n", {}, ("lines that begin with # or % were skipped after the first edge: 2",)),
+        ("# x\n% y\na,b\nb,c\n", {}, ("comments, lines that begin with # or %, were skipped: 2",)),
+        (
+            "#c,b\nb,d\n%e,c\n#f,b\n# g,h\n",
+            {},
+            (
+                "comments, lines that begin with # or %, were skipped: 1",
+                "lines that begin with # or % were read as edges: 3. Put a blank after the # of a comment",
+            ),
+        ),
+        ("#source,target\na,b\n", {}, ()),
+        ("a,b,1\nb,c,2\n", {"weight": 3}, ()),
+        ("a,b,1,x\nb,c,2,y\n", {}, ("column 3 was read as weights: pass weight=", "column 4 was not read")),
+        ("x;y,1\nz;y,2\n", {}, ("the lines were split at commas, not at semicolons: pass delimiter=",)),
+        ("x y,1\nz y,2\n", {}, ()),
+        (
+            "a,b\nb, a\nc,b \n",
+            {},
+            ("names that differ in blanks only are different nodes, such as 'a' and ' a': 2",),
+        ),
+        (
+            "Source,Target,Type,Weight\na,b,Directed,1\nb,c,Undirected,1\n",
+            {},
+            ("some edges are declared directed, and all were read as undirected",),
+        ),
+        ("Source,Target,Type,Weight\na,b,Undirected,1\nb,c,Undirected,1\n", {}, ()),
+        ("Source,Target,Type,Weight\na,b,Directed,1\n", {"directed": "max"}, ()),
+        ("Source,Target,Type,Weight\na,b,friend,1\n", {}, ()),
         ("a,b,x\nb,c,y\nc,a,x\n", {}, ("column 3 was not read",)),
         (
             "a,b,1\na,b,2\na,a,1\n",
             {"duplicates": "sum"},
-            ("1 self loop is on the diagonal", "1 repeated edge was added"),
+            (
+                "column 3 was read as weights: pass weight= to choose another column, or weight=None",
+                "1 self loop is on the diagonal",
+                "1 repeated edge was added",
+            ),
         ),
     ],
 )
@@ -147,6 +185,9 @@ def test_notes(tmp_path, text, options, notes):
         ("a,b,1\nc,d,1,\n", {}, "line 2 has 4 cells, but the first line has 3"),
         ("source,target,weight\na,b,x\n", {}, "line 2 must have a number in column 3, got 'x'. Pass weight="),
         ("a;b;1\n" * 60 + "a;b;0,5\n", {}, "line 61 must have .* '0,5'. Write numbers with a decimal point"),
+        ("Source,Target,Type\na,b,Directed\nb,c,directed\n", {}, "declares itself directed. Pass dir"),
+        ("a;b;0,5\nb;c;1,5\n", {"weight": 3}, "line 1 must have .* '0,5'. Write numbers with a decimal point"),
+        ("source,target,weight\na,b,1_0\n", {}, "line 2 must have a number in column 3, got '1_0'"),
         ("source,target,weight\na,b,-1\n", {}, r"f.csv: Weights must be finite .* edge \('a', 'b'\)"),
         ("source,target,weight\na,b,nan\n", {}, "must be finite"),
         ("source,target,weight\na,b,inf\n", {}, "must be finite"),
@@ -175,6 +216,56 @@ def test_texts_that_are_refused(tmp_path, text, options, message):
         read(tmp_path, text, **options)
 
 
+def saved_matrix(n, begin="", names=None):
+    """The text of a symmetric matrix, with a header and an index column if it has names."""
+    rows = [[str((i + j) % n / n) for j in range(n)] for i in range(n)]
+    if names is not None:
+        rows = [[begin, *names], *([name, *row] for name, row in zip(names, rows, strict=True))]
+    return "\n".join(map(",".join, rows))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        saved_matrix(4),
+        saved_matrix(70),
+        saved_matrix(4).replace(",", " "),
+        saved_matrix(3, names="abc"),
+        saved_matrix(3, names="123"),
+        saved_matrix(4, "id", names="abcd"),
+        saved_matrix(4, "id", names="0123"),
+        saved_matrix(70, "id", names=[f"n{k}" for k in range(70)]),
+        saved_matrix(70, "", names=[f"n{k}" for k in range(70)]),
+        "w,x,y,z\n" + saved_matrix(4),
+        "0,1,2,3\n" + saved_matrix(4),
+        "w,1,2,3,4\nx,1,2,3,4\ny,1,2,3,4\nz,1,2,3,4\n",
+        ",one,two,n\n0,a,b,1\n1,b,c,1\n2,c,d,5\n3,a,d,5\n",
+    ],
+)
+def test_a_matrix_is_no_list_of_edges(tmp_path, text):
+    with pytest.raises(
+        ValueError, match=r"f\.csv must .* looks like a matrix: .* Save a matrix as \.npy, \.npz or"
+    ):
+        read(tmp_path, text)
+    assert (
+        read(tmp_path, text, source=1, target=2, directed="max", duplicates="max").labelled.labels is not None
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",source,target,weight\n0,1,2,3\n1,2,4,5\n2,5,6,4\n",
+        "source,target,weight,day\n1,2,3,1\n2,4,3,1\n5,6,3,1\n8,9,2,2\n",
+        "1,2,5,x\n2,3,5,y\n4,5,3,x\n7,8,1,x\n",
+        "1,2,3,4\n2,3,4,5\n",
+        "1,2,1\n2,3,1\n3,1,1\n",
+    ],
+)
+def test_lists_that_are_no_matrix(tmp_path, text):
+    assert read(tmp_path, text).labelled.matrix.nnz > 0
+
+
 @pytest.mark.parametrize("header", ["yes", 1, None])
 def test_header_is_checked(tmp_path, header):
     with pytest.raises(TypeError, match="header must be True, False or 'auto', got"):
@@ -195,7 +286,7 @@ def test_damaged_gzip_files(tmp_path, damage):
 
 def test_gzip_bombs(tmp_path, monkeypatch):
     monkeypatch.setattr("symrelu.files.text.available_memory", lambda: 2**20)
-    with pytest.raises(MemoryError, match=r"f\.csv\.gz must fit .* but it has more than 262.1 kB of text"):
+    with pytest.raises(MemoryError, match=r"f\.csv\.gz must fit .* but it has more than 87.4 kB of text"):
         read(tmp_path, gzip.compress(b"a,b\n" * 10**6), "f.csv.gz", duplicates="max")
 
 
@@ -249,4 +340,4 @@ def test_a_large_list_against_from_edges(tmp_path, rules):
     matrix, labels = from_edges(edges, **options)
     assert file.labelled.labels.tolist() == labels.tolist()
     assert (file.labelled.matrix != matrix).nnz == 0
-    assert len(file.notes) == 3
+    assert len(file.notes) == 4  # the comment is one

@@ -100,6 +100,28 @@ def test_names_are_what_people_see(tmp_path, labels, names, notes):
     )
 
 
+def test_names_with_half_a_character_are_refused(tmp_path):
+    path = tmp_path / "graph.gml"
+    path.write_text(
+        'graph [ node [ id 1 label "a&#55296;" ] node [ id 2 label "b" ] edge [ source 1 target 2 ] ]'
+    )
+    with pytest.raises(ValueError, match=r"graph\.gml must have names in Unicode, but 'a\\ud800' has half"):
+        read_graph(path)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_file_with_several_graphs(tmp_path, count):
+    path = tmp_path / "graph.graphml"
+    one = (
+        '<graph edgedefault="undirected"><node id="{0}"/><node id="b"/><edge source="{0}" target="b"/></graph>'
+    )
+    graphs = "".join(one.format(f"a{k}") for k in range(count))
+    path.write_text(f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graphs}</graphml>')
+    file = read_graph_file(path)
+    assert file.labelled.labels.tolist() == ["a0", "b"]
+    assert file.notes == (("only the first of 3 graphs in the file was read",) if count == 3 else ())
+
+
 def test_names_of_a_gml_file(tmp_path):
     path = tmp_path / "graph.gml"
     path.write_text(

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from symrelu.graphs.matrix_rules import entries_once, similarity_of_matrix
-from symrelu.graphs.pairs import Rules
+from symrelu.graphs.pairs import NOT_ADDED, Rules
 
 A = np.array([[4.0, 2.0, 0.0], [2.0, 0.0, 3.0], [0.0, 1.0, 0.0]])
 KINDS = pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.coo_matrix])
@@ -39,8 +39,9 @@ def test_asymmetric_matrices(kind, dtype, directed, expected):
 def test_symmetric_matrices_are_not_changed(kind, directed):
     M = A + A.T
     M[0, 1] *= 1 + 1e-14  # a rounding error, which the fit averages
-    matrix, _ = similarity_of_matrix(kind(M), Rules(directed=directed))
+    matrix, notes = similarity_of_matrix(kind(M), Rules(directed=directed))
     assert_array_equal(dense(matrix), M)
+    assert (NOT_ADDED in notes) == (directed == "sum")
     M[0, 1] = M[1, 0] = np.nan  # may be unobserved
     assert_array_equal(dense(similarity_of_matrix(kind(M), Rules(directed=directed)).matrix), M)
 
@@ -74,6 +75,27 @@ def test_entries_that_are_given_twice():
     assert_array_equal(matrix.toarray(), [[0, 3], [3, 0]])
     assert notes == ("1 repeated edge was added",)
     assert_array_equal(entries_once(twice, "max")[0].toarray(), [[0, 2], [3, 0]])
+
+
+@KINDS
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_values_are_checked_before_they_are_ones(kind, value):
+    M = A + A.T
+    assert_array_equal(dense(similarity_of_matrix(kind(M), Rules(), weighted=False).matrix), M != 0)
+    M[0, 1] = M[1, 0] = value
+    with pytest.raises(ValueError, match=f"must hold finite, nonnegative numbers, .* ignored, got {value:g}"):
+        similarity_of_matrix(kind(M), Rules(), weighted=False)
+    with pytest.raises(ValueError, match="must hold finite, nonnegative numbers"):
+        entries_once(kind(M), "error", weighted=False)
+
+
+def test_repeated_entries_come_before_ones():
+    twice = sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    with pytest.raises(ValueError, match=r"Edge \(0, 1\) is given 2 times"):
+        similarity_of_matrix(twice, Rules(), weighted=False)
+    matrix, notes = similarity_of_matrix(twice, Rules(duplicates="sum"), weighted=False)
+    assert_array_equal(matrix.toarray(), [[0, 1], [1, 0]])
+    assert notes == ("1 repeated edge was added",)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.graphs import from_edges
-from symrelu.graphs.pairs import Pairs, Rules, similarity_of
+from symrelu.graphs.pairs import NOT_ADDED, Pairs, Rules, similarity_of
 
 # a-b in both directions, a-c repeated, a loop of c, b-d once.
 EDGES = [("a", "b", 1), ("b", "a", 3), ("a", "c", 2), ("a", "c", 4), ("c", "c", 5), ("b", "d", 8)]
@@ -73,7 +73,11 @@ def test_a_symmetric_list_is_not_changed(directed):
     both = [("a", "b", 2), ("b", "a", 2), ("b", "b", 3), ("b", "c", 1), ("c", "b", 1)]
     matrix, notes = combined(both, directed=directed)
     assert_array_equal(matrix.toarray(), [[0, 2, 0], [2, 3, 1], [0, 1, 0]])
-    assert notes == (LOOP,)
+    assert notes == ((LOOP, NOT_ADDED) if directed == "sum" else (LOOP,))
+
+
+def test_self_loops_have_no_directions_to_add():
+    assert combined([("a", "a", 1)], directed="sum").notes == (LOOP,)
 
 
 @pytest.mark.parametrize(("directed", "ab"), [("error", 1), ("max", 1), ("sum", 2), ("mean", 1)])

@@ -55,6 +55,22 @@ def test_columns_of_other_names(write):
     )
 
 
+def test_directed_tables_and_matrices_are_refused(write):
+    path = write(Source=["a", "b"], Target=["b", "c"], Type=["Directed"] * 2)
+    with pytest.raises(
+        ValueError, match=r"a\.parquet must be an undirected graph, but it declares itself directed"
+    ):
+        read_graph(path)
+    assert read_graph(path, directed="max").matrix.nnz == 4
+    matrix = write(a=[1, 2, 3, 4], b=[2, 1, 5, 6], c=[3, 5, 1, 7], d=[4, 6, 7, 1])
+    with pytest.raises(ValueError, match=r"a\.parquet must be a list of edges, but it looks like a matrix"):
+        read_graph(matrix)
+
+
+def test_names_that_differ_in_blanks(write):
+    assert "' a' and 'a'" in read_graph_file(write(source=[" a"], target=["a"])).notes[0]
+
+
 def test_new_items(write):
     matrix, labels = read_new_items(write(new=["x"], known=["b"], weight=[2]), ["a", "b"])
     assert labels.tolist() == ["x"]

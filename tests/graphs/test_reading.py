@@ -10,7 +10,14 @@ from matrix_files import WRITERS
 from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
-from symrelu.graphs import Labelled, from_edges, read_graph, read_graph_file, read_new_items
+from symrelu.graphs import (
+    Labelled,
+    from_edges,
+    read_graph,
+    read_graph_file,
+    read_new_items,
+    read_new_items_file,
+)
 
 CONNECTED = [name for name in NAMES if name != "alone"]  # a list of edges has no node without one
 
@@ -69,7 +76,8 @@ def test_one_graph_in_every_format(tmp_path, extension):
     assert (file.labelled.labels is not None) == named
     assert by_name(file.labelled) == by_name(Labelled(A, None))
     assert file.labelled.matrix.shape[0] == len(NAMES if isolated else CONNECTED)
-    assert file.notes == ("1 self loop is on the diagonal",)
+    assert file.notes[-1:] == ("1 self loop is on the diagonal",)
+    assert len(file.notes) == 1 + (extension == "txt")  # without a header, the weights are a guess
     assert by_name(read_graph(str(path))) == by_name(file.labelled)
     dropped = read_graph(path, self_loops="drop")
     assert by_name(dropped) == {pair: w for pair, w in by_name(file.labelled).items() if pair[0] != pair[1]}
@@ -210,6 +218,30 @@ def test_new_items_from_a_list(tmp_path):
     matrix, labels = new_items(tmp_path, "new,known,weight\nzoe,cid,2\nyan,ann,0.5\nzoe,ann,1\n")
     assert labels.tolist() == ["zoe", "yan"]
     assert_array_equal(matrix.toarray(), [[1, 0, 2], [0.5, 0, 0]])
+
+
+def test_notes_on_new_items(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("new,known,n\nzoe,cid,2\nzoe,cid,1\n")
+    file = read_new_items_file(path, KNOWN, duplicates="max")
+    assert file.labelled.labels.tolist() == ["zoe"]
+    assert [note.split(":")[0] for note in file.notes] == [
+        "column 'n' was not read, and every edge has weight 1",
+        "the first line was read as a header",
+        "1 repeated edge was combined to the largest weight",
+    ]
+    sparse.save_npz(tmp_path / "new.npz", sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3)))
+    file = read_new_items_file(tmp_path / "new.npz", KNOWN, duplicates="sum")
+    assert file.notes == ("1 repeated edge was added",)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan])
+def test_weights_that_are_ignored_are_checked(tmp_path, value):
+    path = tmp_path / "m.npy"
+    np.save(path, np.array([[0.0, value], [value, 0.0]]))
+    for read in (lambda: read_graph(path, weight=None), lambda: read_new_items(path, "ab", weight=None)):
+        with pytest.raises(ValueError, match=r"m\.npy: The matrix must hold finite, nonnegative numbers"):
+            read()
 
 
 def test_new_items_of_numbered_nodes(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +14,11 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from symrelu.cli.screen import printable
+from symrelu.cli.screen import note, printable
 from symrelu.cli.tables import node_names
 from symrelu.estimators.naming import NameIndex
 from symrelu.files.checks import check_readable
-from symrelu.graphs import Labelled
-from symrelu.graphs.columns import ColumnChoice
-from symrelu.graphs.edge_files import Numbering, TextOptions, read_edge_file
+from symrelu.graphs import Labelled, reading
 
 _SHOWN = 10  # rows of an answer on the screen
 
@@ -55,12 +54,10 @@ class NodeFinder:
 
 
 def read_pairs(path: Path) -> tuple[list[str], list[str]]:
-    """Return the names in the first two columns of a text file, or in its columns for the ends of edges."""
-    check_readable(path)
-    names = Numbering()
-    edges = read_edge_file(path, TextOptions(ColumnChoice(weight=None)), names, names)
-    in_order = list(names)
-    sources, targets = ([in_order[k] for k in ends] for ends in (edges.rows, edges.cols))
+    """Return the names in the first two columns of a list, or in its columns for the ends, and print notes."""
+    sources, targets, notes = reading.read_pairs(path)
+    for text in notes:
+        note(text)
     return sources, targets
 
 
@@ -74,10 +71,11 @@ def asking_by_index() -> Iterator[None]:
 
 def has_entry(path: Path, name: str) -> bool:
     """Return whether a file is an npz archive with this entry; the reader of the file reports any damage."""
+    check_readable(path)  # opening a pipe would wait for its other end
     try:
         with zipfile.ZipFile(path) as archive:
             return f"{name}.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile, NotImplementedError):
+    except (OSError, ValueError, OverflowError, struct.error, zipfile.BadZipFile, NotImplementedError):
         return False
 
 

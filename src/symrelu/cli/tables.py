@@ -31,7 +31,7 @@ _ROWS_AT_ONCE = 10_000
 _STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # A semicolon too: in some languages, spreadsheets split the lines of a CSV file there.
-_NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^\s|\s$|^$')
+_NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^[#%\s]|\s$|^$')  # a line that begins with # may be a comment
 
 
 def check_table_output(path: str | PathLike[str]) -> None:

@@ -12,9 +12,9 @@ from symrelu.cli.inputs import graph_options, reading_options
 from symrelu.cli.options import with_options
 from symrelu.cli.outputs import check_files
 from symrelu.cli.queries import has_entry
-from symrelu.cli.screen import report
+from symrelu.cli.screen import note, report
 from symrelu.cli.tables import check_table_output, embedding_columns, node_names, write_table
-from symrelu.graphs import read_new_items
+from symrelu.graphs import read_new_items_file
 
 EXAMPLES = (
     "symrelu embed graph.csv --model model.npz -o vectors.csv",
@@ -55,7 +55,9 @@ def transform(
     estimator = _load(model)
     known = estimator.n_features_in_
     names = node_names(getattr(estimator, "node_names_", None), known)
-    rows = read_new_items(new, names, **reading_options(options))
+    rows, notes = read_new_items_file(new, names, **reading_options(options))
+    for text in notes:
+        note(text)
     vectors = estimator.transform(rows.matrix)
     write_table(output, embedding_columns(rows.labels, vectors))
     result = {

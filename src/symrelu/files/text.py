@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -52,14 +52,23 @@ class Lines:
 
     The owner sets ``between_records`` after each record, because a line that begins with "#" inside a quoted
     cell is not a comment.
+
+    Parameters
+    ----------
+    path : Path
+    file : text file
+    is_comment : callable, optional
+        Says whether a line that begins with "#" or "%" is a comment. By default all of them are.
     """
 
-    def __init__(self, path: Path, file: TextIO) -> None:
+    def __init__(self, path: Path, file: TextIO, is_comment: Callable[[str], bool] = lambda line: True) -> None:
         self.path = path
         self.file = file
+        self.is_comment = is_comment
         self.number = 0  # of the last line read, counted from 1
         self.first = 0  # of the line in which the present record begins
-        self.skipped = 0  # comments after the first record
+        self.skipped = 0  # comments
+        self.kept = 0  # lines that begin like a comment and are none
         self.between_records = True
 
     def __iter__(self) -> Iterator[str]:
@@ -68,8 +77,10 @@ class Lines:
             self.number += 1
             if self.between_records:
                 if line[0] in "#%":
-                    self.skipped += self.first > 0
-                    continue
+                    if self.is_comment(line):
+                        self.skipped += 1
+                        continue
+                    self.kept += 1
                 self.first = self.number
                 self.between_records = False
             if len(line) == _LONGEST_LINE:

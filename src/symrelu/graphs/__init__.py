@@ -6,7 +6,13 @@ from symrelu.graphs.adapters import as_similarity
 from symrelu.graphs.annotated import from_anndata, write_anndata
 from symrelu.graphs.edges import Labelled, from_edges
 from symrelu.graphs.networks import from_igraph, from_networkx
-from symrelu.graphs.reading import GraphFile, read_graph, read_graph_file, read_new_items
+from symrelu.graphs.reading import (
+    GraphFile,
+    read_graph,
+    read_graph_file,
+    read_new_items,
+    read_new_items_file,
+)
 from symrelu.graphs.self_tuning import SelfTuningGraph, self_tuning_graph
 from symrelu.graphs.tables import embedding_frame, from_pandas
 from symrelu.graphs.tensors import from_torch
@@ -26,6 +32,7 @@ __all__ = [
     "read_graph",
     "read_graph_file",
     "read_new_items",
+    "read_new_items_file",
     "self_tuning_graph",
     "write_anndata",
 ]

@@ -10,6 +10,7 @@ from symrelu.files.checks import WrongKind
 from symrelu.graphs.edges import USUAL_WEIGHT
 
 AUTO = "auto"
+_SHOWN = 5  # columns in a note
 # Names of the two ends in the tables of common tools, the first match is taken. Compared without case.
 _ENDS = (
     ("source", "target"),
@@ -55,8 +56,13 @@ class Columns(NamedTuple):
 
 def is_header(cells: Sequence[str]) -> bool:
     """Return whether a line has names that columns of edges usually have."""
-    names = {cell.strip().casefold() for cell in cells}
+    names = set(_folded(cells))
     return USUAL_WEIGHT in names or any(set(pair) <= names for pair in _ENDS)
+
+
+def _folded(names: Sequence[str]) -> list[str]:
+    """Return names in the form in which they are compared. The first may begin with the # of a comment."""
+    return [name.strip().lstrip("#%").casefold() for name in names]
 
 
 def choose_columns(
@@ -96,8 +102,23 @@ def choose_columns(
     return Columns(ends[0], ends[1], weight, _note_unused(choice, names, width, {*ends, weight}))
 
 
+def type_column(names: Sequence[str] | None, columns: Columns) -> int | None:
+    """Return the column "Type" of Gephi's tables, which says whether an edge is directed."""
+    folded = _folded(names or ())
+    found = folded.index("type") if "type" in folded else None
+    return None if found in columns[:3] else found
+
+
+def declared_direction(types: set[str]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether all edges are declared directed, and a note if only some are."""
+    folded = {name.strip().casefold() for name in types}
+    if not {"directed", "undirected"} <= folded:
+        return folded == {"directed"}, ()
+    return False, ("some edges are declared directed, and all were read as undirected",)
+
+
 def _usual_ends(names: Sequence[str] | None) -> tuple[int | None, int | None]:
-    folded = [name.strip().casefold() for name in names or ()]
+    folded = _folded(names or ())
     for pair in _ENDS:
         if set(pair) <= set(folded):
             return folded.index(pair[0]), folded.index(pair[1])
@@ -129,7 +150,10 @@ def _weight_column(
     if choice.weight != AUTO:
         return _position(path, "weight", choice.weight, names, width)
     if names is not None:
-        folded = [name.strip().casefold() for name in names]
+        folded = _folded(names)
+        if folded.count(USUAL_WEIGHT) > 1:
+            same = [name for name, as_usual in zip(names, folded, strict=True) if as_usual == USUAL_WEIGHT]
+            raise WrongKind(f"{path} has several columns of weights: {same}. Choose one: weight=...")
         return folded.index(USUAL_WEIGHT) if USUAL_WEIGHT in folded else None
     return 2 if width > 2 and numeric[2] and 2 not in taken else None
 
@@ -155,12 +179,56 @@ def _position(
 def _note_unused(
     choice: ColumnChoice, names: Sequence[str] | None, width: int, used: set[int | None]
 ) -> tuple[str, ...]:
-    """Return a note if the weights were not chosen and there may be a column of them."""
-    if choice.weight != AUTO or None not in used:
+    """Return notes if the weights were guessed, or if there may be a column of them."""
+    if choice.weight != AUTO or (None not in used and names is not None):
         return ()
     unused = [str(column + 1) if names is None else repr(names[column]) for column in range(width)]
     unused = [name for column, name in enumerate(unused) if column not in used]
-    if not unused:
-        return ()
-    which = f"column {unused[0]} was" if len(unused) == 1 else f"columns {', '.join(unused)} were"
-    return (f"{which} not read, and every edge has weight 1: pass weight= to choose a column",)
+    shown = ", ".join(unused[:_SHOWN]) + (", ..." if len(unused) > _SHOWN else "")
+    which = f"column{'s' if len(unused) > 1 else ''} {shown} {'were' if len(unused) > 1 else 'was'}"
+    if None not in used:
+        guessed = ("column 3 was read as weights: pass weight= to choose another column, or weight=None",)
+        return (*guessed, f"{which} not read") if unused else guessed
+    return (
+        (f"{which} not read, and every edge has weight 1: pass weight= to choose a column",) if unused else ()
+    )
+
+
+def refuse_index_column(
+    path: object, choice: ColumnChoice, names: Sequence[str] | None, first_column: Sequence[str]
+) -> None:
+    """Raise if the first column names the rows of a matrix, or numbers the rows of a table."""
+    if names is None or len(names) < 3 or _ends_are_clear(choice, names):
+        return
+    inner = list(names[1:])
+    of_matrix = len(names) > 3 and inner[: len(first_column)] == list(first_column[: len(inner)])
+    if of_matrix or not names[0].strip():
+        found = (
+            "the header has the names of the first column" if of_matrix else "the header begins with no name"
+        )
+        raise _looks_like_a_matrix(path, found)
+
+
+def refuse_square(
+    path: object, choice: ColumnChoice, names: Sequence[str] | None, numeric: Sequence[bool], count: int
+) -> None:
+    """Raise if a table has as many rows as columns and holds numbers only, with or without a first column."""
+    width = len(numeric)
+    if width <= 3 or _ends_are_clear(choice, names) or not all(numeric[1:]):
+        return
+    # A header of numbers looks like one more row.
+    whole = (width,) if names is not None else (width, width + 1)
+    if (numeric[0] and count in whole) or count == width - 1:
+        raise _looks_like_a_matrix(path, f"it has {count} rows of {width} columns with numbers")
+
+
+def _ends_are_clear(choice: ColumnChoice, names: Sequence[str] | None) -> bool:
+    """Return whether the columns of the ends were chosen, or have the usual names."""
+    return None not in _usual_ends(names) or (choice.source is not None and choice.target is not None)
+
+
+def _looks_like_a_matrix(path: object, found: str) -> WrongKind:
+    return WrongKind(
+        f"{path} must be a list of edges, but it looks like a matrix: {found}. Save a matrix as .npy, .npz or "
+        ".mtx. If this is a list of edges, pass source= and target=."
+    )

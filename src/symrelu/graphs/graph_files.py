@@ -30,6 +30,7 @@ from symrelu.graphs.pairs import Pairs
 
 # Memory for each byte of text. An edge of 60 bytes takes about a kilobyte as elements and dictionaries.
 _EXPANSION = 20
+_GRAPH = re.compile(rb"<(?:[\w.-]+:)?graph[\s/>]")  # the element, with or without a namespace
 _NAMES = ("label", "name")  # attributes that people see, in order of preference
 
 
@@ -52,13 +53,14 @@ def read_network(path: Path, extension: str, weight: Any = AUTO) -> Network:
         networkx = import_module("networkx")
     with naming_damaged_file(path, extension.lstrip(".")), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ports, keys and other parts of a file that are not used
-        graph = _read_graphml(networkx, path) if extension == ".graphml" else _read_gml(networkx, path)
+        graph, notes = _read_graphml(networkx, path) if extension == ".graphml" else _read_gml(networkx, path)
     names, naming = _names_of(graph)
+    _check_characters(path, names)
     position = {node: k for k, node in enumerate(graph)}
     edges = list(graph.edges(data=True))
     pairs = Pairs(integers(position[e[0]] for e in edges), integers(position[e[1]] for e in edges), names)
     weights, weighting = _weights_of(path, [edge[2] for edge in edges], weight)
-    return Network(pairs, weights, graph.is_directed(), naming + weighting)
+    return Network(pairs, weights, graph.is_directed(), notes + naming + weighting)
 
 
 def read_h5ad(path: Path, key: str | None) -> Labelled:
@@ -99,10 +101,12 @@ def _stored_bytes(h5py: Any, file: Any) -> int:
     return sum(sizes)
 
 
-def _read_graphml(networkx: Any, path: Path) -> Any:
+def _read_graphml(networkx: Any, path: Path) -> tuple[Any, tuple[str, ...]]:
     content = read_bytes(path, _EXPANSION)
     _refuse_doctype(path, content)
-    return networkx.read_graphml(io.BytesIO(content))
+    graph = networkx.read_graphml(io.BytesIO(content))
+    number = len(_GRAPH.findall(content))
+    return graph, (f"only the first of {number} graphs in the file was read",) if number > 1 else ()
 
 
 class _AtRoot(Exception):
@@ -126,12 +130,12 @@ def _refuse_doctype(path: Path, content: bytes) -> None:
         parser.Parse(content, True)
 
 
-def _read_gml(networkx: Any, path: Path) -> Any:
+def _read_gml(networkx: Any, path: Path) -> tuple[Any, tuple[str, ...]]:
     with open_text(path, _EXPANSION) as file:
         text = file.read()
     # networkx refuses repeated edges unless the file allows them, but here the rule is the user's.
     text = re.sub(r"^(\s*graph\s*\[)", r"\1 multigraph 1 ", text, count=1, flags=re.MULTILINE)
-    return networkx.parse_gml(text.splitlines(), label=None)
+    return networkx.parse_gml(text.splitlines(), label=None), ()
 
 
 def _names_of(graph: Any) -> tuple[list[str], tuple[str, ...]]:
@@ -145,6 +149,18 @@ def _names_of(graph: Any) -> tuple[list[str], tuple[str, ...]]:
         if names and not notes:
             notes = (f"nodes are named by their ids: {attribute!r} is missing or the same for some of them",)
     return [str(node) for node in graph], notes
+
+
+def _check_characters(path: Path, names: Sequence[str]) -> None:
+    """Raise if a name has half of a character, which no file could be written with."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise WrongKind(
+                f"{path} must have names in Unicode, but {name!r} has half of a character (a lone surrogate). "
+                "Rename the node."
+            ) from None
 
 
 def _weights_of(path: Path, edges: Sequence[dict[str, Any]], weight: Any) -> tuple[list[Any], tuple[str, ...]]:

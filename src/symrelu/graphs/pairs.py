@@ -21,6 +21,7 @@ DIRECTED = ("error", "max", "sum", "mean")
 _COMBINE = {"error": np.maximum, "max": np.maximum, "sum": np.add, "mean": np.add}
 # How a note says what happened.
 _DONE = {"sum": "added", "max": "combined to the largest weight", "mean": "averaged"}
+NOT_ADDED = "the two directions of all pairs are equal, and were not added: the graph is undirected already"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ def _one_direction(
         return once, largest, ()
     times = np.diff(starts, append=len(values))
     if option == "directed" and not differing.size and _symmetric(once, times):
-        return once, largest, ()
+        skipped = rule == "sum" and bool((times > 1).any())
+        return once, largest, (NOT_ADDED,) if skipped else ()
     combined = _COMBINE[rule].reduceat(values, starts)
     if rule == "mean":
         combined = combined / times.astype(combined.dtype)

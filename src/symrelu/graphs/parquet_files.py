@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from symrelu.files.checks import WrongKind, check_room, naming_damaged_file, naming_missing_library
-from symrelu.graphs.columns import ColumnChoice, choose_columns
-from symrelu.graphs.edge_files import EdgeColumns, NoName, Numbering
+from symrelu.graphs.columns import ColumnChoice, choose_columns, declared_direction, refuse_square, type_column
+from symrelu.graphs.edge_files import EdgeColumns, NoName, Numbering, blank_notes
 
 _BATCH = 2**16  # rows
 _BYTES_OF_EDGE = 100  # three numbers, and their copies while the matrix is made
@@ -22,14 +22,18 @@ def read_parquet(path: Path, choice: ColumnChoice, sources: Numbering, targets: 
     with naming_missing_library("pyarrow", "tables", ".parquet"):
         parquet = import_module("pyarrow.parquet")
     rows, cols, weights = array("q"), array("q"), array("d")
+    types: set[str] = set()
     with naming_damaged_file(path, "parquet"), parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
         columns = choose_columns(path, choice, names, len(names), [False] * len(names))
-        used = [column for column in columns[:3] if column is not None]
+        at_type = type_column(names, columns)
+        used = [column for column in (*columns[:3], at_type) if column is not None]
         # Values that repeat take next to no space in the file. The sizes of columns are not asked for, because
         # pyarrow (26.0) ends the process on some damaged ones.
-        needed = _BYTES_OF_EDGE * file.metadata.num_rows
-        check_room(path, needed, f"its {file.metadata.num_rows} edges")
+        count, numeric = file.metadata.num_rows, _numeric(file.schema_arrow.types)
+        refuse_square(path, choice, names, numeric, count)
+        needed = _BYTES_OF_EDGE * count
+        check_room(path, needed, f"its {count} edges")
         for batch in file.iter_batches(_BATCH, columns=[names[column] for column in used]):
             needed += batch.nbytes
             check_room(path, needed, "its columns")
@@ -39,14 +43,24 @@ def read_parquet(path: Path, choice: ColumnChoice, sources: Numbering, targets: 
             if columns.weight is not None:
                 name = names[columns.weight]
                 weights.extend(_numbers(path, name, parts[name], len(weights)))
+            if at_type is not None:
+                types.update(map(str, parts[names[at_type]].unique().to_pylist()))
     if not rows:
         raise WrongKind(f"{path} must have at least one edge, but it has none.")
+    directed, note = declared_direction(types)
     return EdgeColumns(
         np.frombuffer(rows, np.int64),
         np.frombuffer(cols, np.int64),
         None if columns.weight is None else np.frombuffer(weights, np.float64),
-        columns.notes,
+        columns.notes + note + blank_notes(sources),
+        directed,
     )
+
+
+def _numeric(types: Any) -> list[bool]:
+    """Return for each type of a column whether it is one of numbers."""
+    check = import_module("pyarrow").types
+    return [check.is_integer(kind) or check.is_floating(kind) for kind in types]
 
 
 def _add(

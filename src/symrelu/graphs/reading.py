@@ -17,7 +17,7 @@ from symrelu.files import read_matrix
 from symrelu.files.checks import DamagedFile, WrongKind, check_readable, naming_damaged_file
 from symrelu.files.matlab import read_matlab
 from symrelu.graphs.columns import AUTO, ColumnChoice
-from symrelu.graphs.edge_files import EdgeColumns, Numbering, TextOptions, read_edge_file
+from symrelu.graphs.edge_files import EdgeColumns, Numbering, TextOptions, check_known, read_edge_file
 from symrelu.graphs.edges import Labelled, as_labels
 from symrelu.graphs.graph_files import read_h5ad, read_network
 from symrelu.graphs.matrix_rules import entries_once, similarity_of_matrix
@@ -41,7 +41,6 @@ _MEANING = {
     "weight": (*_LISTS, *_NETWORKS),
     "key": (".h5ad", ".mat"),
 }
-_SHOWN = 5  # unknown names in a message
 
 
 class GraphFile(NamedTuple):
@@ -79,9 +78,10 @@ def read_graph(
     path : str or path-like
         The format is chosen by the extension:
 
-        - lists of edges: .csv, .tsv, .txt, .edges or .edgelist, with or without a header. Empty lines and lines
-          that begin with "#" or "%" are skipped. Names are text, exactly as they are in the file. Tables in
-          .parquet files (requires pyarrow) are read in the same way;
+        - lists of edges: .csv, .tsv, .txt, .edges or .edgelist, with or without a header. Empty lines and
+          comments are skipped: lines that begin with "#" or "%" and a blank, or that have another number of
+          cells than the edges. Names are text, exactly as they are in the file. Tables in .parquet files
+          (requires pyarrow) are read in the same way;
         - graphs: .graphml or .gml (requires networkx). The names are the attributes "label" or "name" if these
           are all different, and the ids otherwise;
         - matrices without names: .mtx, .npz (scipy sparse, or one dense array), .npy, or .mat up to version 7;
@@ -97,7 +97,8 @@ def read_graph(
         None, weights are ignored: all edges, and all nonzeros of a matrix, count 1.
     delimiter : str, optional
         Character between the columns. Defaults to a tab for .tsv, and otherwise to what splits the first lines
-        into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order.
+        into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order, but the comma first
+        in .csv files.
     header : bool, default="auto"
         Whether the first line names the columns. "auto" looks for usual names, and for a column with numbers
         in all lines except the first.
@@ -192,25 +193,56 @@ def read_new_items(path: str | PathLike[str], labels: Iterable[Any], **options: 
     labelled : Labelled
         A matrix of shape (n_new, n_known), and the names of the new items (None for the file of a matrix).
     """
+    return read_new_items_file(path, labels, **options).labelled
+
+
+def read_new_items_file(path: str | PathLike[str], labels: Iterable[Any], **options: Any) -> GraphFile:
+    """Read new items as :func:`read_new_items` does, and return notes on how the file was read.
+
+    Parameters
+    ----------
+    path : str or path-like
+    labels : iterable
+    **options : keyword arguments
+        Those of :func:`read_new_items`.
+
+    Returns
+    -------
+    file : GraphFile
+    """
     path, settings = Path(path), _options(**options)
     extension = _extension(path, settings)
     known = [str(label) for label in labels]
     if extension in _MATRICES:
-        return Labelled(_read_new_rows(path, extension, settings, len(known)), None)
-    if extension not in _LISTS:
-        raise WrongKind(
-            f"{path} must be a list of edges ({', '.join(_LISTS)}) or a matrix ({', '.join(_MATRICES)}), to "
-            "hold the similarities of new items to known ones."
-        )
+        return _read_new_rows(path, extension, settings, len(known))
+    _check_list(
+        path, extension, f" or a matrix ({', '.join(_MATRICES)}), to hold the similarities of new items"
+    )
     new, targets = Numbering(), Numbering(zip(known, count()))
     edges = _read_edges(path, extension, settings.text, new, targets)
-    _check_known(path, new, targets, len(known))
+    check_known(path, new, targets, len(known))
     pairs = Pairs(edges.rows, edges.cols, list(new), known)
     with _naming(path):
         values = check_weights(pairs, _weights(edges))
-        pairs, values, _ = once_each(*sort_pairs(pairs, values), settings.rules.duplicates)
+        pairs, values, notes = once_each(*sort_pairs(pairs, values), settings.rules.duplicates)
     matrix = sparse.csr_array((values, (pairs.rows, pairs.cols)), shape=(len(new), len(known)))
-    return Labelled(matrix, as_labels(list(new)))
+    return GraphFile(Labelled(matrix, as_labels(list(new))), edges.notes + notes)
+
+
+def read_pairs(path: Path) -> tuple[list[str], list[str], tuple[str, ...]]:
+    """Return the names of the two ends in each line of a list of edges, and notes on how it was read."""
+    settings = _options(weight=None)
+    extension = _extension(path, settings)
+    _check_list(path, extension)
+    numbers = Numbering()
+    edges = _read_edges(path, extension, settings.text, numbers, numbers)
+    names = list(numbers)
+    return [names[k] for k in edges.rows], [names[k] for k in edges.cols], edges.notes
+
+
+def _check_list(path: Path, extension: str, others: str = "") -> None:
+    if extension not in _LISTS:
+        raise WrongKind(f"{path} must be a list of edges ({', '.join(_LISTS)}){others}, got {extension}.")
 
 
 @dataclass(frozen=True)
@@ -232,9 +264,10 @@ class _Options:
         }
         return [name for name, chosen in given.items() if chosen]
 
-    def weighted(self, matrix: Any) -> Any:
-        """Return a matrix with its values, or with ones in their place if weights are ignored."""
-        return matrix if self.text.columns.weight is not None else (matrix != 0).astype(np.float64)
+    @property
+    def weighted(self) -> bool:
+        """Whether the weights count."""
+        return self.text.columns.weight is not None
 
 
 def _options(
@@ -284,13 +317,14 @@ def _read(path: Path, options: _Options) -> GraphFile:
     labelled = _read_annotated(path, options.key) if extension == ".h5ad" else None
     matrix = _read_matrix(path, extension, options) if labelled is None else labelled.matrix
     with _naming(path):
-        combined = similarity_of_matrix(options.weighted(matrix), options.rules)
+        combined = similarity_of_matrix(matrix, options.rules, options.weighted)
     return GraphFile(Labelled(combined.matrix, labelled and labelled.labels), combined.notes)
 
 
 def _read_list(path: Path, extension: str, options: _Options) -> GraphFile:
     numbers = Numbering()
     edges = _read_edges(path, extension, options.text, numbers, numbers)
+    _check_direction(path, edges.directed, options)
     names = list(numbers)
     with _naming(path):
         combined = similarity_of(Pairs(edges.rows, edges.cols, names), _weights(edges), options.rules)
@@ -308,14 +342,18 @@ def _read_edges(
 
 def _read_network(path: Path, extension: str, options: _Options) -> GraphFile:
     network = read_network(path, extension, options.text.columns.weight)
-    if network.directed and options.rules.directed == "error":
+    _check_direction(path, network.directed, options)
+    with _naming(path):
+        combined = similarity_of(network.pairs, network.weights, options.rules)
+    return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
+
+
+def _check_direction(path: Path, directed: bool, options: _Options) -> None:
+    if directed and options.rules.directed == "error":
         raise WrongKind(
             f'{path} must be an undirected graph, but it declares itself directed. Pass directed="max" to keep '
             'the larger weight of the two directions of a pair, "sum" to add them, or "mean" to average them.'
         )
-    with _naming(path):
-        combined = similarity_of(network.pairs, network.weights, options.rules)
-    return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
 
 
 def _read_annotated(path: Path, key: str | None) -> Labelled:
@@ -331,33 +369,15 @@ def _weights(edges: EdgeColumns) -> np.ndarray:
     return np.ones(len(edges.rows)) if edges.weights is None else edges.weights
 
 
-def _read_new_rows(path: Path, extension: str, options: _Options, n_known: int) -> Any:
-    matrix = options.weighted(_read_matrix(path, extension, options))
+def _read_new_rows(path: Path, extension: str, options: _Options, n_known: int) -> GraphFile:
+    matrix = _read_matrix(path, extension, options)
     if matrix.shape[1] != n_known:
         raise WrongKind(
             f"{path} must have a column for each of the {n_known} known items, got shape {matrix.shape}."
         )
     with _naming(path):
-        return entries_once(matrix, options.rules.duplicates)[0]
-
-
-def _check_known(path: Path, new: Numbering, targets: Numbering, n_known: int) -> None:
-    """Raise an error that names the first targets that are not known, and says how many there are."""
-    unknown = list(targets)[n_known:]
-    if not unknown:
-        return
-    shown = ", ".join(map(repr, unknown[:_SHOWN])) + (", ..." if len(unknown) > _SHOWN else "")
-    known = set(list(targets)[:n_known])
-    swapped = known.issuperset(new)
-    advice = (
-        "The sources are known: pass source= and target= the other way round."
-        if swapped
-        else "Remove their lines, or pass target= if another column names the known items."
-    )
-    raise WrongKind(
-        f"{path} must name known items as targets, but {len(unknown)} of them "
-        f"{'is' if len(unknown) == 1 else 'are'} not known: {shown}. {advice}"
-    )
+        rows, notes = entries_once(matrix, options.rules.duplicates, options.weighted)
+    return GraphFile(Labelled(rows, None), notes)
 
 
 @contextmanager
