@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from symrelu.cli.advice import advice_of, for_command_line
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
-from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output
 from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, fit_progress, printable, report
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.files import read_matrix
@@ -57,7 +58,7 @@ def run_fit(command: str, **arguments: Any) -> None:
     """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
     own = ("file", "output", "plot", "mask", "held_out")
     file, output, plot, mask, held_out = (arguments[name] for name in own)
-    _check_paths(file, mask, output, plot, arguments["checkpoint"])
+    check_outputs(arguments)
     settings = chosen_settings(arguments)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
@@ -158,14 +159,15 @@ def _measure_held_out(
     return None if interrupted else error, interrupted
 
 
-def _check_paths(
-    file: Path, mask: Path | None, output: Path, plot: Path | None, checkpoint: Path | None
-) -> None:
-    """Raise before any work if an output cannot be written or would overwrite another file of the command."""
-    check_files((file, mask), (output, plot, checkpoint))
+def check_outputs(arguments: Mapping[str, Any]) -> None:
+    """Raise before any work if an output of a fit cannot be written or would overwrite another of its files."""
+    output = arguments["output"]
+    check_files((arguments["file"], arguments["mask"]), (output, arguments["plot"], arguments["checkpoint"]))
     if is_table(output):
         check_table_output(output)
-    if plot is not None:
+    else:
+        check_archive_output(output, "the Solution", or_table=True)
+    if arguments["plot"] is not None:
         check_plots()
 
 

@@ -24,6 +24,16 @@ def check_files(read: Iterable[Path | None], written: Iterable[Path | None]) -> 
         seen.add(path.resolve())
 
 
+def check_archive_output(path: Path | None, what: str, *, or_table: bool = False) -> None:
+    """Raise before any work if a file for a model or a Solution, if there is one, has another extension."""
+    if path is None or path.suffix.lower() == ".npz":
+        return
+    table = ", or in .csv, .tsv, .parquet or .json for a table" if or_table else ""
+    raise ValueError(
+        f"The output {path} must end in .npz for {what}{table}, got {path.suffix or 'no extension'!r}."
+    )
+
+
 @contextmanager
 def naming_output(path: Path) -> Iterator[None]:
     """Turn an error of the operating system, such as a full disk, into one that names the file."""

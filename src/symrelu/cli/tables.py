@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -27,6 +28,8 @@ Columns = Mapping[str, Sequence[Any]]
 
 # Numbers of Python take several times the memory of an array, so that few of them should exist at a time.
 _ROWS_AT_ONCE = 10_000
+
+_LONGEST_LINE = 2**22  # bytes; a row of 100 000 numbers is shorter
 
 _STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -70,6 +73,30 @@ def embedding_columns(labels: Any | None, U: Any) -> dict[str, Sequence[Any]]:
     """Return the table of an embedding: the names of the nodes, and one column for each of U."""
     columns: dict[str, Sequence[Any]] = {"node": node_names(labels, len(U))}
     return columns | {f"x{k + 1}": U[:, k] for k in range(U.shape[1])}
+
+
+def is_embedding_table(path: Path) -> bool:
+    """Return whether a file is a table as :func:`write_table` writes those of :func:`embedding_columns`."""
+    _, extension = _writer_of(path)
+    try:
+        names = _parquet_names(path) if extension == ".parquet" else _text_names(path, extension)
+    except (OSError, EOFError, ValueError, zlib.error):  # another file with this extension
+        return False
+    return len(names) > 1 and names == ["node", *(f"x{k}" for k in range(1, len(names)))]
+
+
+def _parquet_names(path: Path) -> list[str]:
+    return list(import_module("pyarrow.parquet").read_schema(path).names)
+
+
+def _text_names(path: Path, extension: str) -> list[str]:
+    """Return the names of the columns in the first lines of a text file."""
+    with gzip.open(path) if extension.endswith(".gz") else open(path, "rb") as file:
+        first = file.readline(_LONGEST_LINE).decode()
+        if extension != ".json":
+            return first.rstrip("\n").split("\t" if extension.startswith(".tsv") else ",")
+        row = json.loads(file.readline(_LONGEST_LINE).decode().rstrip(",\n")) if first == "[\n" else None
+    return list(row) if isinstance(row, dict) else []
 
 
 def node_names(labels: Any | None, n: int) -> list[Any]:
