@@ -69,9 +69,10 @@ def rank(
     settings = chosen_settings(given)
     matrix, _ = read_input(file, options, masked=mask is not None)
     unknown = None if mask is None else as_mask(read_matrix(mask))
+    n = matrix.shape[0]
     settings |= {
-        "ranks": None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
-        "n_negative": _integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
+        "ranks": None if ranks is None else _integers("--ranks", ranks, n, "2,4,8 or 6-14"),
+        "n_negative": _integers("--n-negative", n_negative, n, "0,1 or 0-3, or auto", words=("auto",)),
         "alpha": _numbers("--alpha", alpha, "0,0.05"),
         "zero_weight": _numbers("--zero-weight", zero_weight, "0.1,1"),
         "scoring": scoring,
@@ -121,8 +122,8 @@ def _check_paths(file: Path, mask: Path | None, output: Path | None, plot: Path 
         check_plots()
 
 
-def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -> list[Any]:
-    """Parse integers, ranges a-b of integers and the given words, separated by commas."""
+def _integers(flag: str, text: str, n: int, example: str, words: tuple[str, ...] = ()) -> list[Any]:
+    """Parse integers, ranges a-b of integers up to n and the given words, separated by commas."""
     values: list[Any] = []
     for part in _parts(text):
         if ends := re.fullmatch(r"(\d+)-(\d+)", part):
@@ -131,6 +132,10 @@ def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -
                 raise ValueError(
                     f"{flag} must have ranges from a smaller to a larger number, got {part!r}. "
                     f"Pass {last}-{first}."
+                )
+            if last > n:  # before the range becomes a list, which might not fit in memory
+                raise ValueError(
+                    f"{flag} must have ranges up to {n}, the number of rows, got {part!r}. Pass smaller ones."
                 )
             values += range(first, last + 1)
         elif part in words:
