@@ -106,6 +106,27 @@ def test_files_that_cannot_be_read_are_named(command, name, content, message, tm
     assert sorted(tmp_path.iterdir()) == before
 
 
+MODELS = {
+    "links": "is a model of links. Pass it to 'symrelu links m.npz'.",
+    "neighbors": "is a model of neighbors. Pass it to 'symrelu neighbors m.npz'.",
+    "embed": "is a saved fit. Pass it to 'symrelu transform m.npz NEW'.",
+    "fit": "is a saved fit. Pass it to 'symrelu transform m.npz NEW'.",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_saved_model_is_named_with_its_command(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
+    own = ["--rank", 2, "-o", "m.npz"] if model == "fit" else ["--components", 2, "--model", "m.npz"]
+    assert symrelu(monkeypatch, capsys, model, "g.csv", *own, "--max-iter", 5, "--seed", 0)[0] in (0, 3)
+    masked = ["fit", "--rank", 1, "-o", "o.npz", "g.csv", "--mask"]
+    for command in (["cluster"], ["embed", "-o", "v.csv"], ["rank"], ["evaluate"], masked):
+        code, out, err = symrelu(monkeypatch, capsys, *command, "m.npz")
+        assert (code, out) == (2, "")
+        assert f"m.npz must be a graph or a matrix, but it {MODELS[model]}" in err
+
+
 def test_a_folder_that_cannot_be_written_to_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("symrelu.files.writing.os.access", lambda *_: False)  # for root, all folders can be
     for command in (["embed", "-o"], ["cluster", "-o"], ["rank", "-o"], ["fit", "-r", 1, "-o"]):

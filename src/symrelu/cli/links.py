@@ -12,7 +12,7 @@ from symrelu import LinkPredictor, Status
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
-from symrelu.cli.outputs import check_archive_output, check_files, naming_output
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
 from symrelu.cli.screen import INTERRUPTED_CODE, report
 from symrelu.cli.tables import check_table_output, write_table
@@ -43,11 +43,7 @@ def links(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Table with the columns source, target and score: .csv, .tsv, .parquet, .json.",
-        ),
+        table_option("Table with the columns source, target and score"),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of links, for each node of --of.")] = 100,
     of: Annotated[

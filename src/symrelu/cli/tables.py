@@ -1,8 +1,9 @@
 """Result tables as files: CSV, TSV, Parquet or JSON, by the extension of the file.
 
-Text that a spreadsheet would run as a formula, because it begins with ``=``, ``+``, ``-``, ``@`` or white space
-that spreadsheets skip, gets a leading apostrophe in CSV and TSV files, unless it is a number. JSON and Parquet
-files hold all texts unchanged. Numbers are written with all their digits.
+Text that a spreadsheet may run as a formula, because it begins with ``=``, ``+``, ``-``, ``@``, one of their
+full-width forms, or white space before one of them, gets a leading apostrophe in CSV and TSV files, unless it
+is a number. Text that begins so after apostrophes gets one more, so that different names stay different. JSON
+and Parquet files hold all texts unchanged. Numbers are written with all their digits.
 """
 
 from __future__ import annotations
@@ -31,14 +32,16 @@ _ROWS_AT_ONCE = 10_000
 
 _LONGEST_LINE = 2**22  # bytes; a row of 100 000 numbers is shorter
 
-_STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_STARTS_FORMULA = re.compile(r"'*(\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # A semicolon too: in some languages, spreadsheets split the lines of a CSV file there.
 _NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^\s|\s$|^$')
 
 
-def check_table_output(path: str | PathLike[str]) -> None:
-    """Raise before any work if :func:`write_table` could not write this file."""
+def check_table_output(path: str | PathLike[str] | None) -> None:
+    """Raise before any work if :func:`write_table` could not write this file, if there is one."""
+    if path is None:
+        return
     _, extension = _writer_of(Path(path))
     if extension == ".parquet" and find_spec("pyarrow") is None:
         raise ImportError(
@@ -133,7 +136,7 @@ def _write_separated(separator: str, file: IO[bytes], columns: Columns) -> None:
 def _separated_cell(value: Any) -> str:
     if not isinstance(value, str):
         return "" if value is None else repr(value)
-    if value.startswith(_STARTS_FORMULA) and not _PLAIN_NUMBER.fullmatch(value):
+    if _STARTS_FORMULA.match(value) and not _PLAIN_NUMBER.fullmatch(value):
         value = f"'{value}"
     return '"' + value.replace('"', '""') + '"' if _NEEDS_QUOTES.search(value) else value
 
