@@ -71,22 +71,37 @@ def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
     assert names == ["node", "a", "b", "c"]
 
 
-@pytest.mark.parametrize("command", ["embed", "cluster", "rank", "fit"])
+READERS = {
+    "embed": ["-o", "v.csv"],
+    "cluster": [],
+    "rank": [],
+    "fit": ["-r", 1, "-o", "u.npz"],
+    "links": ["-o", "l.csv"],
+    "neighbors": ["--model", "m.npz"],
+    "evaluate": [],
+}
+
+
+@pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("missing.csv", None, "missing.csv does not exist"),
-        ("empty.csv", "", "empty.csv"),
+        ("empty.csv", "", "empty.csv must have at least one edge, but it has none."),
         ("folder.csv", "folder", "folder.csv is a folder, not a file"),
-        ("graph.docx", "a", "graph.docx"),
-        ("header.csv", "source,target,weight\n", "header.csv"),
-        ("one.csv", "alone\n", "one.csv"),
-        ("binary.csv", "\0\1\2,\0\n", "binary.csv"),
-        ("negative.csv", "a,b,-1\nb,c,1\n", "negative.csv"),
-        ("twice.csv", EDGES, "--duplicates"),
-        ("directed.csv", "a,b,1\nb,a,2\n", "--directed"),
-        ("broken.npz", "PK", "broken.npz"),
-        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "DOCTYPE"),
+        ("graph.docx", "a", "Got the extension '.docx'."),
+        (
+            "header.csv",
+            "source,target,weight\n",
+            "header.csv must have at least one edge, but it has only a header.",
+        ),
+        ("one.csv", "alone\n", "one.csv must have a column for each of the two ends of an edge, got 1 column."),
+        ("binary.csv", "\0\1\2,\0\n", "binary.csv must be a text file, but it has zero bytes"),
+        ("negative.csv", "a,b,-1\nb,c,1\n", "nonnegative: edge ('a', 'b') has -1."),
+        ("twice.csv", EDGES, "Edge ('a', 'b') is given 2 times. Pass --duplicates sum"),
+        ("directed.csv", "a,b,1\nb,a,2\n", "but 2 in the other direction. Pass --directed max"),
+        ("broken.npz", "PK", "broken.npz is not a readable npz file (damaged or truncated?)"),
+        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "must be XML without a DOCTYPE"),
         ("huge.mtx", HUGE, "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
     ],
 )
@@ -96,13 +111,13 @@ def test_files_that_cannot_be_read_are_named(command, name, content, message, tm
         path.mkdir()
     elif content is not None:
         path.write_text(content)
-    files = {"embed": ["-o", "v.csv"], "cluster": [], "rank": [], "fit": ["-r", 1, "-o", "u.npz"]}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
     before = sorted(tmp_path.iterdir())
-    code, out, err = symrelu(monkeypatch, capsys, command, name, *files[command])
+    code, out, err = symrelu(monkeypatch, capsys, command, name, *READERS[command])
     assert (code, out) == (2, "")
     assert message in err
+    assert name in err
     assert sorted(tmp_path.iterdir()) == before
 
 
