@@ -75,6 +75,7 @@ def test_the_number_of_columns_may_be_left_to_the_data(tmp_path, matrix_file, mo
     [
         (["matrix.npz"], "embed must write something: pass --output vectors.csv, --model model.npz, or both."),
         (["matrix.npz", "-o", "v.xlsx"], "must end in .csv"),
+        (["matrix.npz", "--model", "v.csv"], "v.csv must end in .npz for the model, got '.csv'"),
         (["matrix.npz", "-o", "no/v.csv"], "/no does not exist. Create it"),
         (["matrix.npz", "-o", "v.csv", "--model", "v.csv"], "must be different files"),
         (["matrix.npz", "--model", "matrix.npz"], "must be different files"),

@@ -136,6 +136,11 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
+        (
+            ["matrix.npz", "--rank", "2", "-o", "x.xlsx"],
+            "x.xlsx must end in .npz for the Solution, or in .csv, .tsv, .parquet or .json for a table, got",
+        ),
+        (["matrix.npz", "--rank", "2", "-o", "fit"], "fit must end in .npz"),
         (["letter.npz", "--rank", "2", "-o", "x.npz"], "letter.npz is not a readable npz file"),
         (["letter.docx", "--rank", "2", "-o", "x.npz"], "extension '.docx'"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--mask", "weights.npz"], "mask must be boolean"),

@@ -2,33 +2,40 @@
 
 import gzip
 import json
-import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
 from command_line import symrelu
+from numpy.testing import assert_allclose
 from scipy import io, sparse
+
+from symrelu import SymReLU
 
 N = 12
 NAMES = [f"nöde {k}" for k in range(N)]
 
 
 def ring_with_chords():
-    """A weighted graph without self loops in which each node has four neighbors."""
+    """A weighted graph without self loops in which each node has four neighbors.
+
+    No two nodes are alike: symmetries would give eigenvectors that depend on rounding.
+    """
     M = np.zeros((N, N))
     for k in range(N):
         for step, weight in ((1, 2.0), (3, 1.0)):
-            M[k, (k + step) % N] = M[(k + step) % N, k] = weight
+            M[k, (k + step) % N] = M[(k + step) % N, k] = weight + k / 8
     return M
 
 
-def write_text(path, separator):
-    rows, cols = np.nonzero(np.triu(ring_with_chords()))
-    lines = [
-        f"{NAMES[i]}{separator}{NAMES[j]}{separator}{ring_with_chords()[i, j]}"
-        for i, j in zip(rows, cols, strict=True)
-    ]
+def edges():
+    """The ring first, so that the nodes appear in their order in the matrix."""
+    M = ring_with_chords()
+    return [(NAMES[k], NAMES[(k + step) % N], M[k, (k + step) % N]) for step in (1, 3) for k in range(N)]
+
+
+def write_text(path, separator, rows=None):
+    lines = (separator.join(map(str, row)) for row in rows or edges())
     content = "\n".join([separator.join(["source", "target", "weight"]), *lines, ""]).encode()
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
@@ -37,10 +44,12 @@ def named_graph():
     return nx.relabel_nodes(nx.from_numpy_array(ring_with_chords()), dict(enumerate(NAMES)))
 
 
-def write_parquet(path):
+def write_parquet(path, rows=None):
     pytest.importorskip("pyarrow", reason="parquet files need pyarrow")
-    edges = nx.to_pandas_edgelist(named_graph())
-    edges.to_parquet(path)
+    from pyarrow import parquet, table
+
+    columns = zip(*(rows or edges()), strict=True)
+    parquet.write_table(table(dict(zip(("source", "target", "weight"), columns, strict=True))), path)
 
 
 def write_h5ad(path):
@@ -78,20 +87,93 @@ QUICK = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("command", QUICK)
-def test_every_command_reads_every_format(command, name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with warnings.catch_warnings():
-        WRITERS[name](tmp_path / name)
-    code, out, err = symrelu(monkeypatch, capsys, command, name, *QUICK[command].split(), "--seed", 0, "--json")
+def table(path):
+    """Return the texts and numbers of a table in two lists; nodes by their names, also those without names."""
+    rows = json.loads(path.read_text())
+    ends = ("node", "source", "target")
+    texts = [
+        NAMES[row[end]] if isinstance(row[end], int) else row[end] for row in rows for end in ends & row.keys()
+    ]
+    return texts, [value for row in rows for key, value in row.items() if key not in ends]
+
+
+def numbers(value):
+    """Return all numbers in a part of the result of ``--json``, NaN for those that are missing."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for part in value for number in numbers(part)]
+    return [np.nan if value is None else value]
+
+
+def answer(command, name, folder, call):
+    """Run a command on a graph in one format; return its texts and numbers."""
+    WRITERS[name](folder / name)
+    code, out, err = call(command, name, *QUICK[command].split(), "--seed", 0, "--json")
     assert code in ((0, 3) if command == "neighbors" else (0,)), err  # too few steps for all neighbors
     found = json.loads(out)
     assert found["command"] == command
-    if (tmp_path / "out.json").exists():
-        rows = json.loads((tmp_path / "out.json").read_text())
-        ends = ("source", "target") if command == "links" else ("node",)
-        names = {row[end] for row in rows for end in ends}
-        assert names <= set(range(N) if name in WITHOUT_NAMES else NAMES)
-        assert command == "links" or len(rows) == N
+    if command == "rank":
+        return [], numbers([[row["mean"], row["standard_error"]] for row in found["scores"]])
+    if command == "evaluate":
+        return [], numbers(found["by_split"])
+    has_names = isinstance(next(iter(json.loads((folder / "out.json").read_text())[0].values())), str)
+    assert has_names != (name in WITHOUT_NAMES)
+    return table(folder / "out.json")
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The answers for .npz files by command, filled by the first test of each."""
+    return {}
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("command", QUICK)
+def test_every_command_has_the_same_answer_for_every_format(command, name, tmp_path, call, answers):
+    if command not in answers:
+        answers[command] = answer(command, "g.npz", tmp_path, call)
+    texts, found = answer(command, name, tmp_path, call)
+    expected_texts, expected = answers[command]
+    assert texts == expected_texts
+    assert_allclose(found, expected, rtol=1e-5 if command == "neighbors" else 1e-9, atol=1e-9)
+
+
+NEW = np.eye(2, N) + np.eye(2, N, 3) / 2
+NEW_EDGES = [(f"new {i}", NAMES[j], NEW[i, j]) for i, j in np.argwhere(NEW)]
+NEW_WRITERS = {
+    "new.csv": lambda path: write_text(path, ",", NEW_EDGES),
+    "new.csv.gz": lambda path: write_text(path, ",", NEW_EDGES),
+    "new.tsv": lambda path: write_text(path, "\t", NEW_EDGES),
+    "new.parquet": lambda path: write_parquet(path, NEW_EDGES),
+    "new.mtx": lambda path: io.mmwrite(path, sparse.coo_array(NEW)),
+    "new.npz": lambda path: sparse.save_npz(path, sparse.csr_array(NEW)),
+    "new.npy": lambda path: np.save(path, NEW),
+    "new.mat": lambda path: io.savemat(path, {"W": sparse.csc_matrix(NEW)}),
+}
+
+
+NAMED = ("new.csv", "new.csv.gz", "new.tsv", "new.parquet")
+
+
+@pytest.mark.parametrize("name", NEW_WRITERS)
+def test_new_items_have_the_same_vectors_in_every_format(name, tmp_path, call):
+    WRITERS["g.csv"](tmp_path / "g.csv")
+    NEW_WRITERS[name](tmp_path / name)
+    options = ["--components", 3, "--n-negative", 0, "--max-iter", 20, "--seed", 0, "--model", "m.npz"]
+    assert call("embed", "g.csv", *options)[0] == 0
+    key = ["--key", "W"] if name.endswith(".mat") else []  # only a square matrix is found without it
+    code, out, err = call("transform", "m.npz", name, *key, "-o", "out.json", "--json")
+    assert code == 0, err
+    assert json.loads(out)["command"] == "transform"
+    rows = json.loads((tmp_path / "out.json").read_text())
+    vectors = np.array([[row[f"x{k}"] for k in (1, 2, 3)] for row in rows])
+    assert [row["node"] for row in rows] == (["new 0", "new 1"] if name in NAMED else [0, 1])
+    assert_allclose(vectors, SymReLU.load("m.npz").transform(NEW), rtol=1e-9, atol=1e-12)

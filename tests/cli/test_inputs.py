@@ -72,22 +72,37 @@ def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
     assert names == ["node", "a", "b", "c"]
 
 
-@pytest.mark.parametrize("command", ["embed", "cluster", "rank", "fit"])
+READERS = {
+    "embed": ["-o", "v.csv"],
+    "cluster": [],
+    "rank": [],
+    "fit": ["-r", 1, "-o", "u.npz"],
+    "links": ["-o", "l.csv"],
+    "neighbors": ["--model", "m.npz"],
+    "evaluate": [],
+}
+
+
+@pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("missing.csv", None, "missing.csv does not exist"),
-        ("empty.csv", "", "empty.csv"),
+        ("empty.csv", "", "empty.csv must have at least one edge, but it has none."),
         ("folder.csv", "folder", "folder.csv is a folder, not a file"),
-        ("graph.docx", "a", "graph.docx"),
-        ("header.csv", "source,target,weight\n", "header.csv"),
-        ("one.csv", "alone\n", "one.csv"),
-        ("binary.csv", "\0\1\2,\0\n", "binary.csv"),
-        ("negative.csv", "a,b,-1\nb,c,1\n", "negative.csv"),
-        ("twice.csv", EDGES, "--duplicates"),
-        ("directed.csv", "a,b,1\nb,a,2\n", "--directed"),
-        ("broken.npz", "PK", "broken.npz"),
-        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "DOCTYPE"),
+        ("graph.docx", "a", "Got the extension '.docx'."),
+        (
+            "header.csv",
+            "source,target,weight\n",
+            "header.csv must have at least one edge, but it has only a header.",
+        ),
+        ("one.csv", "alone\n", "one.csv must have a column for each of the two ends of an edge, got 1 column."),
+        ("binary.csv", "\0\1\2,\0\n", "binary.csv must be a text file, but it has zero bytes"),
+        ("negative.csv", "a,b,-1\nb,c,1\n", "nonnegative: edge ('a', 'b') has -1."),
+        ("twice.csv", EDGES, "Edge ('a', 'b') is given 2 times. Pass --duplicates sum"),
+        ("directed.csv", "a,b,1\nb,a,2\n", "but 2 in the other direction. Pass --directed max"),
+        ("broken.npz", "PK", "broken.npz is not a readable npz file (damaged or truncated?)"),
+        ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "must be XML without a DOCTYPE"),
         ("huge.mtx", HUGE, "fits of a 1000000000 x 1000000000 matrix need 200.0 GB"),
     ],
 )
@@ -97,14 +112,35 @@ def test_files_that_cannot_be_read_are_named(command, name, content, message, tm
         path.mkdir()
     elif content is not None:
         path.write_text(content)
-    files = {"embed": ["-o", "v.csv"], "cluster": [], "rank": [], "fit": ["-r", 1, "-o", "u.npz"]}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("symrelu.files.checks.available_memory", lambda: 16 * 10**9)
     before = sorted(tmp_path.iterdir())
-    code, out, err = symrelu(monkeypatch, capsys, command, name, *files[command])
+    code, out, err = symrelu(monkeypatch, capsys, command, name, *READERS[command])
     assert (code, out) == (2, "")
     assert message in err
+    assert name in err
     assert sorted(tmp_path.iterdir()) == before
+
+
+MODELS = {
+    "links": "is a model of links. Pass it to 'symrelu links m.npz'.",
+    "neighbors": "is a model of neighbors. Pass it to 'symrelu neighbors m.npz'.",
+    "embed": "is a saved fit. Pass it to 'symrelu transform m.npz NEW'.",
+    "fit": "is a saved fit. Pass it to 'symrelu transform m.npz NEW'.",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_saved_model_is_named_with_its_command(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.csv").write_text("a,b\nb,c\nc,d\nd,a\n")
+    own = ["--rank", 2, "-o", "m.npz"] if model == "fit" else ["--components", 2, "--model", "m.npz"]
+    assert symrelu(monkeypatch, capsys, model, "g.csv", *own, "--max-iter", 5, "--seed", 0)[0] in (0, 3)
+    masked = ["fit", "--rank", 1, "-o", "o.npz", "g.csv", "--mask"]
+    for command in (["cluster"], ["embed", "-o", "v.csv"], ["rank"], ["evaluate"], masked):
+        code, out, err = symrelu(monkeypatch, capsys, *command, "m.npz")
+        assert (code, out) == (2, "")
+        assert f"m.npz must be a graph or a matrix, but it {MODELS[model]}" in err
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):

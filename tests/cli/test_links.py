@@ -140,6 +140,9 @@ def test_quiet_prints_nothing(matrix_file, call):
             "--shrinkage must be 'auto' or a number, got 'x'",
         ),
         (["missing.csv"], "missing.csv does not exist"),
+        (["graph.csv", "--model", "m.csv"], "m.csv must end in .npz for the model, got '.csv'"),
+        (["model.npz", "--components", "3"], "--components must be left out, because model.npz is a saved"),
+        (["model.npz", "--of", "0", "--duplicates", "sum"], "--duplicates must be left out"),
         (["embedding.npz"], "it holds a 'SymReLU'"),
         (["hostile.npz"], "hostile.npz"),
     ],
@@ -150,6 +153,8 @@ def test_errors(arguments, message, graph, call, tmp_path):
             tmp_path / "embedding.npz"
         )
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"ann,bob\n" * 99)[:-9])
+    if "model.npz" in arguments:
+        LinkPredictor(2, n_init=1, max_iter=500).fit(np.ones((4, 4)) - np.eye(4)).save(tmp_path / "model.npz")
     np.savez(tmp_path / "hostile.npz", model=np.array("{}"))
     code, out, err = call("links", *arguments)
     assert (code, out) == (2, "")

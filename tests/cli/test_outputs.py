@@ -4,7 +4,8 @@ import errno
 
 import pytest
 
-from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli import outputs
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output
 
 
 def test_files_must_differ(tmp_path, monkeypatch):
@@ -13,8 +14,35 @@ def test_files_must_differ(tmp_path, monkeypatch):
     check_files((a, None), (b, None))
     with pytest.raises(ValueError, match=r"must be different files, but a is given twice"):
         check_files((tmp_path / "a",), (type(a)("a"),))
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match=r"inputs and outputs must be different files, .* given twice"):
         check_files((), (a, a))
+    with pytest.raises(ValueError, match="given twice"):
+        check_files((), (a,), plot=a)
+    with pytest.raises(ValueError, match=r"^The inputs must be different files, .* Pass another file\.$"):
+        check_files((a, a), ())
+
+
+def test_plots_are_checked(tmp_path, monkeypatch):
+    def missing():
+        raise ImportError("no matplotlib")
+
+    monkeypatch.setattr(outputs, "check_plots", missing)
+    check_files((), (tmp_path / "a",))
+    with pytest.raises(ImportError, match="no matplotlib"):
+        check_files((), (), plot=tmp_path / "curve.png")
+
+
+@pytest.mark.parametrize("name", [None, "model.npz", "MODEL.NPZ"])
+def test_archives_have_their_extension(name, tmp_path):
+    check_archive_output(None if name is None else tmp_path / name, "the model")
+
+
+@pytest.mark.parametrize(
+    ("name", "got"), [("m.csv", "'.csv'"), ("model", "'no extension'"), ("m.npz.gz", "'.gz'")]
+)
+def test_archives_under_other_extensions_are_refused(name, got, tmp_path):
+    with pytest.raises(ValueError, match=rf"{name} must end in \.npz for the model, got {got}"):
+        check_archive_output(tmp_path / name, "the model")
 
 
 def test_an_output_must_be_writable(tmp_path):

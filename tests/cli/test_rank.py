@@ -12,6 +12,7 @@ from scipy import sparse
 from symrelu import cli, decompose, metrics, select_rank
 from symrelu.fit import selection
 
+INTEGERS = partial(cli.rank._integers, n=7, example="1,2")
 PNG = b"\x89PNG"
 QUICK = ["--repeats", 2, "--max-iter", 20, "--seed", 0]
 SETTINGS = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
@@ -99,6 +100,14 @@ def test_an_interrupt_before_the_first_score(tmp_path, matrix_file, monkeypatch,
             ["matrix.npz", "--ranks", "1,5-3"],
             "--ranks must have ranges from a smaller to a larger number, got '5-3'. Pass 3-5.",
         ),
+        (
+            ["matrix.npz", "--ranks", "1-1000000000000000"],
+            "--ranks must have ranges up to 60, the number of rows, got '1-1000000000000000'. Pass smaller",
+        ),
+        (
+            ["matrix.npz", "--n-negative", "0-1000000000000000"],
+            "--n-negative must have ranges up to 60",
+        ),
         (["matrix.npz", "--ranks", "2.5"], "--ranks must be integers"),
         (["matrix.npz", "--ranks", "auto"], "--ranks must be integers"),
         (
@@ -128,15 +137,15 @@ def test_errors(matrix_file, monkeypatch, capsys, arguments, message):
 @pytest.mark.parametrize(
     ("parse", "text", "values"),
     [
-        (cli.rank._integers, "2", [2]),
-        (cli.rank._integers, "2, 4,8", [2, 4, 8]),
-        (cli.rank._integers, "1,3-5,7-7", [1, 3, 4, 5, 7]),
-        (partial(cli.rank._integers, words=("auto",)), "0,auto", [0, "auto"]),
-        (cli.rank._numbers, "0,1e-3,.5", [0.0, 1e-3, 0.5]),
+        (INTEGERS, "2", [2]),
+        (INTEGERS, "2, 4,8", [2, 4, 8]),
+        (INTEGERS, "1,3-5,7-7", [1, 3, 4, 5, 7]),
+        (partial(INTEGERS, words=("auto",)), "0,auto", [0, "auto"]),
+        (partial(cli.rank._numbers, example="0,1"), "0,1e-3,.5", [0.0, 1e-3, 0.5]),
     ],
 )
 def test_lists_of_numbers(parse, text, values):
-    found = parse("--x", text, "1,2")
+    found = parse("--x", text)
     assert found == values
     assert [type(value) for value in found] == [type(value) for value in values]
 

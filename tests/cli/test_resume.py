@@ -189,26 +189,98 @@ def with_argument(checkpoint, matrix_file, **changes):
     )
 
 
-@pytest.mark.parametrize("name", ["output", "plot"])
-def test_a_hostile_checkpoint_overwrites_nothing(name, begun, matrix_file, tmp_path, call):
+MINE = {
+    "config": b"mine",
+    "mine.npz": b"mine",
+    "mine.csv": b"node,name\n1,ann\n",
+    "mine.csv.gz": b"node,x1\n1,2\n",
+    "mine.tsv": b"x1\tnode\n1\tann\n",
+    "mine.json": b'[\n{"node": 1, "x2": 3}\n]\n',
+    "mine.parquet": b"mine",
+    "mine.png": b"<?xml version='1.0'?>",
+    "mine.svg": b"<?xml version='1.0'?><html></html>",
+    "folder/mine.npz": b"mine",
+}
+
+
+@pytest.mark.parametrize("place", ["below", "elsewhere"])
+@pytest.mark.parametrize("victim", MINE)
+def test_a_hostile_checkpoint_overwrites_nothing(victim, place, begun, matrix_file, tmp_path, call):
+    """Files in the folder of the checkpoint are not its own either: it may lie in the home folder."""
     folder = tmp_path / "untrusted"
     folder.mkdir()
     checkpoint = shutil.copy(begun, folder)
-    victim = tmp_path / "victim.npz"
-    victim.write_text("mine")
-    with_argument(folder / "fit.ckpt", matrix_file, **{name: {"absolute": str(victim)}})
+    path = (folder if place == "below" else tmp_path) / victim
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(MINE[victim])
+    name = "plot" if victim.endswith(("png", "svg", "config")) else "output"
+    with_argument(checkpoint, matrix_file, **{name: {"absolute": str(path)}})
     code, _, err = call("resume", checkpoint)
     assert code == 2
-    assert "which exists and is neither a Solution nor in the folder of the checkpoint" in err
-    assert victim.read_text() == "mine"
+    assert f"{victim}, which exists and is not such a result. Pass --{name} FILE, or move that one." in err
+    assert path.read_bytes() == MINE[victim]
 
 
-def test_a_result_elsewhere_is_replaced(begun, matrix_file, tmp_path, call):
+def test_an_output_with_another_extension_is_refused(begun, matrix_file, tmp_path, call):
+    (tmp_path / "config").write_text("mine")
+    with_argument(begun, matrix_file, output={"absolute": str(tmp_path / "config")})
+    code, _, err = call("resume", begun)
+    assert code == 2
+    assert "config must end in .npz" in err
+    assert (tmp_path / "config").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("table", "figure"),
+    [
+        ("u.npz", "curve.png"),
+        ("u.csv", "curve.svg"),
+        *((f"u.{extension}", None) for extension in ("csv.gz", "tsv", "tsv.gz", "json", "parquet")),
+    ],
+)
+def test_earlier_results_are_replaced_wherever_they_are(table, figure, matrix_file, tmp_path, call):
+    if table.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="parquet files need pyarrow")
+    results, folder = tmp_path / "results", tmp_path / "checkpoints"
+    results.mkdir()
+    folder.mkdir()
+    files = ["-o", results / table, "--checkpoint", folder / "fit.ckpt"]
+    files += ["--plot", results / figure] if figure else []
+    assert call("fit", matrix_file, *FIT, *files, "--max-iter", 2)[0] == 0
+    before = {path: path.read_bytes() for path in results.iterdir()}
+    assert call("resume", folder / "fit.ckpt", "--max-iter", 4)[0] == 0
+    assert len(before) == (2 if figure else 1)
+    assert all(path.read_bytes() != content for path, content in before.items())
+
+
+def test_files_of_the_user_are_replaced_if_they_are_given(begun, tmp_path, call):
+    outputs = {"--output": tmp_path / "mine.npz", "--plot": tmp_path / "mine.png"}
+    for path in outputs.values():
+        path.write_text("mine")
+    files = [part for pair in outputs.items() for part in pair]
+    assert call("resume", begun, "--max-iter", 6, *files)[0] == 0
+    assert Solution.load(outputs["--output"]).n_iter == 6
+    assert outputs["--plot"].read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_copied_folder_is_resumed_in_the_copy(begun, matrix_file, tmp_path, call):
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for path in (begun, matrix_file, tmp_path / "fit.npz"):
+        shutil.copy(path, copy)
+    code, out, _ = call("resume", copy / "fit.ckpt", "--max-iter", 7, "--json")
+    assert code == 0
+    assert json.loads(out)["file"] == str(copy / "matrix.npz")
+    assert Solution.load(copy / "fit.npz").n_iter == 7
+    assert Solution.load(tmp_path / "fit.npz").n_iter == 5
+
+
+def test_a_checkpoint_that_was_copied_alone_finds_its_data(begun, tmp_path, call):
     folder = tmp_path / "scratch"
     folder.mkdir()
-    checkpoint = shutil.copy(begun, folder)
-    assert call("resume", checkpoint, "--max-iter", 7)[0] == 0
-    assert Solution.load(tmp_path / "fit.npz").n_iter == 7
+    assert call("resume", shutil.copy(begun, folder), "--max-iter", 7)[0] == 0
+    assert Solution.load(folder / "fit.npz").n_iter == 7
+    assert Solution.load(tmp_path / "fit.npz").n_iter == 5
 
 
 def test_an_interrupted_fit_can_be_resumed_again(begun, matrix_file, tmp_path, monkeypatch, call):

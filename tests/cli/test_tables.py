@@ -112,7 +112,16 @@ def test_other_extensions_are_refused(tmp_path, name):
         ("-.5", "-.5"),
         ("-inf", "'-inf"),
         ("a=1", "a=1"),
-        ("'=1", "'=1"),
+        ("'=1", "''=1"),
+        ("''=1", "'''=1"),
+        (" =1", "' =1"),
+        ("\u00a0 @x", "'\u00a0 @x"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\uff0b1+1", "'\uff0b1+1"),
+        ("\uff0d1", "'\uff0d1"),
+        ("\uff20x", "'\uff20x"),
+        ("'tis", "'tis"),
+        (" a=1", " a=1"),
     ],
 )
 def test_formulas_are_text(tmp_path, text, cell):
@@ -122,6 +131,11 @@ def test_formulas_are_text(tmp_path, text, cell):
     assert json.loads((tmp_path / "t.json").read_text()) == [{text: text}]
 
 
+@given(st.lists(st.text("'=+-@ \t1a"), unique=True))
+def test_different_names_stay_different(names):
+    assert len({tables._separated_cell(name) for name in names}) == len(names)
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8")), min_size=1))
 def test_no_text_becomes_a_formula_or_another_cell(texts):
     file = io.BytesIO()
@@ -129,8 +143,9 @@ def test_no_text_becomes_a_formula_or_another_cell(texts):
     table = read_separated(file.getvalue().decode(), ",")
     for text, cell in zip(texts, table["name"], strict=True):
         assert cell in (text, f"'{text}")
-        assert not cell.startswith(("=", "@", "\t", "\r", "\n"))
-        assert not cell.startswith(("+", "-")) or isinstance(float(cell), float)
+        assert not cell.startswith(("\t", "\r", "\n"))
+        assert not cell.lstrip().startswith(("=", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"))
+        assert not cell.lstrip().startswith(("+", "-")) or isinstance(float(cell), float)
     assert list(table["number"]) == [str(number) for number in range(len(texts))]
 
 

@@ -13,7 +13,7 @@ from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
-from symrelu.cli.outputs import check_files
+from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, report
 from symrelu.cli.tables import check_table_output, node_names, write_table
 
@@ -66,9 +66,7 @@ def cluster(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Table of nodes, clusters and memberships: .csv, .tsv, .parquet or .json."
-        ),
+        table_option("Table of nodes, clusters and memberships"),
     ] = None,
     memberships: Annotated[
         Path | None, typer.Option(help="Table of the share of each cluster in each node.")
@@ -81,8 +79,7 @@ def cluster(
     """
     check_files((file,), (output, memberships))
     for table in (output, memberships):
-        if table is not None:
-            check_table_output(table)
+        check_table_output(table)
     settings = estimator_settings(SymReLUClustering, options)
     if settings["n_clusters"] == _AUTO:
         settings["n_clusters"] = None

@@ -13,7 +13,7 @@ from symrelu import Status, SymReLU
 from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
-from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
 
@@ -47,11 +47,7 @@ def embed(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Table of names and vectors: .csv, .tsv, .parquet or .json; or .npz for the model.",
-        ),
+        table_option("Table of names and vectors", more="; or .npz for the model"),
     ] = None,
     model: Annotated[
         Path | None,
@@ -66,6 +62,7 @@ def embed(
     if output is None and model is None:
         raise ValueError("embed must write something: pass --output vectors.csv, --model model.npz, or both.")
     check_files((file,), (output, model))
+    check_archive_output(model, "the model")
     if output is not None and output.suffix.lower() != _MODEL:
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))

@@ -16,7 +16,7 @@ from symrelu.baselines.common_neighbors import degree_product, resource_allocati
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
 from symrelu.cli.links import OWN
 from symrelu.cli.options import estimator_options, estimator_settings, with_options
-from symrelu.cli.outputs import check_files
+from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, report, search_progress
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.link_evaluation import (
@@ -51,9 +51,7 @@ def evaluate(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", help="Table of the metrics of each split: .csv, .tsv, .parquet or .json."
-        ),
+        table_option("Table of the metrics of each split"),
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Number of splits, each with its own fits.")] = 5,
     fraction: Annotated[float, typer.Option(help="Share of the links to hold out, in (0, 0.99].")] = 0.1,
@@ -66,8 +64,7 @@ def evaluate(
     allocation (a sum over common neighbors) score the same pairs: a model is of use where it exceeds them.
     """
     check_files((file,), (output,))
-    if output is not None:
-        check_table_output(output)
+    check_table_output(output)
     predictor = LinkPredictor(**estimator_settings(LinkPredictor, options))
     labelled = read_input(file, options)
     try:

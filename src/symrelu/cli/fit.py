@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
 from symrelu.cli.advice import advice_of, for_command_line
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphFile, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
-from symrelu.cli.outputs import check_files, naming_output
-from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, fit_progress, printable, report
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, printable, report
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
-from symrelu.files import read_matrix
 from symrelu.fit.holdout import fit_without
 
 EXAMPLES = (
@@ -39,7 +38,7 @@ def fit(
         ),
     ],
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
-    mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
+    mask: MaskFile = None,
     held_out: Annotated[
         float | None,
         typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
@@ -57,13 +56,12 @@ def run_fit(command: str, **arguments: Any) -> None:
     """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
     own = ("file", "output", "plot", "mask", "held_out")
     file, output, plot, mask, held_out = (arguments[name] for name in own)
-    _check_paths(file, mask, output, plot, arguments["checkpoint"])
+    check_outputs(arguments)
     settings = chosen_settings(arguments)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     matrix, labels = read_input(file, arguments, masked=mask is not None)
-    unknown = None if mask is None else as_mask(read_matrix(mask))
-    problem = Problem.of(matrix, unknown, settings["diagonal"])
+    problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:
         with fit_progress(file.name, max_iter) as callback:
@@ -158,21 +156,15 @@ def _measure_held_out(
     return None if interrupted else error, interrupted
 
 
-def _check_paths(
-    file: Path, mask: Path | None, output: Path, plot: Path | None, checkpoint: Path | None
-) -> None:
-    """Raise before any work if an output cannot be written or would overwrite another file of the command."""
-    check_files((file, mask), (output, plot, checkpoint))
+def check_outputs(arguments: Mapping[str, Any]) -> None:
+    """Raise before any work if an output of a fit cannot be written or would overwrite another of its files."""
+    output = arguments["output"]
+    inputs, checkpoint = (arguments["file"], arguments["mask"]), arguments["checkpoint"]
+    check_files(inputs, (output, checkpoint), plot=arguments["plot"])
     if is_table(output):
         check_table_output(output)
-    if plot is not None:
-        check_plots()
-
-
-def as_mask(matrix: Any) -> Any:
-    """Convert a mask that was stored as 0 and 1 to booleans, which MatrixMarket does not have."""
-    values = getattr(matrix, "data", matrix) if not isinstance(matrix, np.ndarray) else matrix
-    return matrix.astype(bool) if np.isin(values, (0, 1)).all() else matrix
+    else:
+        check_archive_output(output, "the Solution", or_table=True)
 
 
 def _draw_convergence(solution: Solution, name: str, path: Path) -> None:

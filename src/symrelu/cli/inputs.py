@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 
 from symrelu.cli.options import flag_of, option
 from symrelu.cli.screen import note
 from symrelu.files import read_matrix
+from symrelu.files.checks import WrongKind
 from symrelu.graphs import Labelled, read_graph_file
 
 _PANEL = "How FILE is read"
@@ -25,6 +29,18 @@ GraphFile = Annotated[
         ".h5ad or .mat. Text files may be compressed (.gz).",
     ),
 ]
+
+
+MaskFile = Annotated[
+    Path | None, typer.Option("--mask", help="Boolean matrix file, true where M is unobserved.")
+]
+
+# Entry of a saved model -> what it is, and the command that takes it. The first one that is found decides.
+_MODELS = {
+    "links.fits": ("a model of links", "symrelu links {file}"),
+    "neighbor_vectors": ("a model of neighbors", "symrelu neighbors {file}"),
+    "solution": ("a saved fit", "symrelu transform {file} NEW"),
+}
 
 
 class _Reading(NamedTuple):
@@ -140,10 +156,41 @@ def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) 
         The matrix, and the names of its rows if there are any.
     """
     keywords = reading_options(options)
-    # With other options the user asks for a change of the matrix, which only read_graph_file makes.
-    if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
-        return Labelled(read_matrix(file), None)
-    found = read_graph_file(file, **keywords)
+    with _naming_models(file):
+        # With other options the user asks for a change of the matrix, which only read_graph_file makes.
+        if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
+            return Labelled(read_matrix(file), None)
+        found = read_graph_file(file, **keywords)
     for text in found.notes:
         note(text)
     return found.labelled
+
+
+def read_mask(file: Path | None) -> Any | None:
+    """Read the file of ``--mask``, if there is one; zeros and ones are converted to booleans.
+
+    MatrixMarket has no booleans.
+    """
+    if file is None:
+        return None
+    with _naming_models(file):
+        matrix = read_matrix(file)
+    values = getattr(matrix, "data", matrix) if not isinstance(matrix, np.ndarray) else matrix
+    return matrix.astype(bool) if np.isin(values, (0, 1)).all() else matrix
+
+
+@contextmanager
+def _naming_models(file: Path) -> Iterator[None]:
+    """If a file that is no matrix is a saved model, name the command that takes it in the error."""
+    try:
+        yield
+    except WrongKind as error:
+        from symrelu.cli.queries import has_entry  # it loads the estimators
+
+        for entry, (what, command) in _MODELS.items():
+            if has_entry(file, entry):
+                raise ValueError(
+                    f"{file} must be a graph or a matrix, but it is {what}. Pass it to "
+                    f"'{command.format(file=shlex.quote(str(file)))}'."
+                ) from error
+        raise

@@ -11,8 +11,8 @@ import typer
 from symrelu import LinkPredictor, Status
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
-from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
-from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
 from symrelu.cli.screen import INTERRUPTED_CODE, report
 from symrelu.cli.tables import check_table_output, write_table
@@ -35,16 +35,15 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
+_OPTIONS = [*estimator_options(LinkPredictor, OWN), *graph_options()]
+
+
+@with_options(_OPTIONS)
 def links(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Table with the columns source, target and score: .csv, .tsv, .parquet, .json.",
-        ),
+        table_option("Table with the columns source, target and score"),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of links, for each node of --of.")] = 100,
     of: Annotated[
@@ -66,6 +65,7 @@ def links(
     if of and pairs is not None:
         raise ValueError("--of and --pairs ask for different things. Pass one of them.")
     check_files((file, pairs), (output, model))
+    check_archive_output(model, "the model")
     if output is not None:
         check_table_output(output)
     predictor, graph = _predictor(file, options)
@@ -106,6 +106,7 @@ def links(
 def _predictor(file: Path, options: dict[str, Any]) -> tuple[LinkPredictor, Labelled | None]:
     """Return the predictor that is saved in a file, or a new one and the graph in the file."""
     if has_entry(file, "model"):
+        refuse_unused(file, options, _OPTIONS)
         return LinkPredictor.load(file), None
     return LinkPredictor(**estimator_settings(LinkPredictor, options)), read_input(file, options)
 

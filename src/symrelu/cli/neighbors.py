@@ -13,8 +13,8 @@ from symrelu import NeighborEmbedding, Status
 from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphFile, graph_options, read_input
-from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
-from symrelu.cli.outputs import check_files, naming_output
+from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, has_entry, preview, records
 from symrelu.cli.screen import INTERRUPTED_CODE, report, show_warning
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
@@ -42,16 +42,15 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(NeighborEmbedding, OWN), *graph_options()])
+_OPTIONS = [*estimator_options(NeighborEmbedding, OWN), *graph_options()]
+
+
+@with_options(_OPTIONS)
 def neighbors(
     file: GraphFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Table of names and vectors, or of neighbors with --of: .csv, .tsv, .parquet, .json.",
-        ),
+        table_option("Table of names and vectors, or of neighbors with --of"),
     ] = None,
     queries: Annotated[
         Path | None,
@@ -74,9 +73,9 @@ def neighbors(
     --recall or --components could not be met; the best vectors are still written. Ctrl-C keeps the best so far.
     """
     check_files((file,), (output, queries, model))
+    check_archive_output(model, "the model")
     for table in (output, queries):
-        if table is not None:
-            check_table_output(table)
+        check_table_output(table)
     estimator, graph = _estimator(file, options)
     finder = NodeFinder.of(estimator, graph)
     nodes = finder.indices(of or ())  # before the search, so that a misspelt name costs no time
@@ -112,6 +111,7 @@ def neighbors(
 def _estimator(file: Path, options: dict[str, Any]) -> tuple[NeighborEmbedding, Labelled | None]:
     """Return the vectors that are saved in a file, or a new estimator and the graph in the file."""
     if has_entry(file, "neighbor_vectors"):
+        refuse_unused(file, options, _OPTIONS)
         return NeighborEmbedding.load(file), None
     settings = estimator_settings(NeighborEmbedding, options)
     if settings["n_components"] == "auto":

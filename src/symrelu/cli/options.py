@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
+from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -61,6 +62,32 @@ def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Co
 def flag_of(name: str) -> str:
     """Return the flag by which a parameter is given on the command line."""
     return f"--{name.replace('_', '-')}"
+
+
+def refuse_unused(file: Path, given: Mapping[str, Any], options: Iterable[inspect.Parameter]) -> None:
+    """Raise if an option was given that has no effect, because a file holds a model that is already fitted.
+
+    Parameters
+    ----------
+    file : Path
+    given : mapping
+        The options of the command.
+    options : iterable of Parameter
+        Those that have no effect; the ones that have their defaults are not counted.
+    """
+    unused = [_flag(one) for one in options if given.get(one.name, one.default) != one.default]
+    if unused:
+        raise ValueError(
+            f"{', '.join(unused)} must be left out, because {file} is a saved model, which is neither read as "
+            "a graph nor fitted again. Or pass the file of the graph."
+        )
+
+
+def _flag(option: inspect.Parameter) -> str:
+    declared = get_args(option.annotation)[1]
+    # Inside Annotated, what Typer calls the default is the first flag.
+    flags = [declared.default, *(declared.param_decls or ())]
+    return next((flag for flag in flags if str(flag).startswith("--")), flag_of(option.name))
 
 
 def fit_options(values: Iterable[type] = VALUES, *, solvers: bool = True) -> list[inspect.Parameter]:

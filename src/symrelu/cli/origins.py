@@ -1,6 +1,7 @@
 """What a checkpoint says about the command that wrote it, so that ``symrelu resume`` can repeat it.
 
-A path is recorded twice: absolute, and relative to the folder of the checkpoint, for folders that are moved.
+A path is recorded twice: relative to the folder of the checkpoint, for folders that are moved or copied, and
+absolute, for checkpoints that are moved alone.
 """
 
 from __future__ import annotations
@@ -100,7 +101,10 @@ def _candidates(checkpoint: Path, record: dict[str, Any], folder: Path) -> list[
         raise _damaged(checkpoint, f"it has the path {record!r:.80}")
     if "\0" in absolute + relative:
         raise _damaged(checkpoint, "one of its paths has a zero byte")
-    return [Path(absolute), *([folder / relative] if relative else [])]
+    # If the checkpoint was not moved, both are the same. In a copy of its folder, both may exist, and the
+    # originals must stay as they are.
+    near = [Path(os.path.normpath(folder / relative))] if relative else []
+    return [*near, Path(absolute)]
 
 
 def _found(name: str, candidates: list[Path], checkpoint: Path) -> Path:
@@ -109,7 +113,7 @@ def _found(name: str, candidates: list[Path], checkpoint: Path) -> Path:
     for path in candidates:
         if path.is_file():
             return path
-    places = " or ".join(dict.fromkeys(str(Path(os.path.normpath(path))) for path in candidates))
+    places = " or ".join(dict.fromkeys(map(str, candidates)))
     what, advice = ("data", ", or pass --data FILE") if name == "file" else (name, "")
     raise FileNotFoundError(
         f"The checkpoint {checkpoint} must find the {what} of its fit, but there is no file {places}. Move it "

@@ -11,13 +11,11 @@ import typer
 from rich.table import Table
 
 from symrelu import RankSelection, select_rank
-from symrelu.cli.fit import as_mask
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphFile, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.options import chosen_settings, fit_options, flag_of, with_options
-from symrelu.cli.outputs import check_files, naming_output
-from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, message_text, report, search_progress
+from symrelu.cli.outputs import check_files, naming_output, table_option
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, message_text, report, search_progress
 from symrelu.cli.tables import check_table_output, write_table
-from symrelu.files import read_matrix
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
 from symrelu.fit.settings import TABLE
@@ -37,12 +35,9 @@ EXAMPLES = (
 @with_options([*_OPTIONS, *graph_options()])
 def rank(
     file: GraphFile,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Table of the scores: .csv, .tsv, .parquet or .json."),
-    ] = None,
+    output: Annotated[Path | None, table_option("Table of the scores")] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the curve of scores.")] = None,
-    mask: Annotated[Path | None, typer.Option(help="Boolean matrix file, true where M is unobserved.")] = None,
+    mask: MaskFile = None,
     ranks: Annotated[
         str | None, typer.Option(help="Ranks to compare, such as 2,4,8 or 6-14. By default they are searched.")
     ] = None,
@@ -63,15 +58,17 @@ def rank(
 
     Ctrl-C shows the scores so far.
     """
-    _check_paths(file, mask, output, plot)
+    check_files((file, mask), (output,), plot=plot)
+    check_table_output(output)
     limits = {"max_iter": max_iter, "ftol": ftol}
     given = options | {name: value for name, value in limits.items() if value is not None}
     settings = chosen_settings(given)
     matrix, _ = read_input(file, options, masked=mask is not None)
-    unknown = None if mask is None else as_mask(read_matrix(mask))
+    unknown = read_mask(mask)
+    n = matrix.shape[0]
     settings |= {
-        "ranks": None if ranks is None else _integers("--ranks", ranks, "2,4,8 or 6-14"),
-        "n_negative": _integers("--n-negative", n_negative, "0,1 or 0-3, or auto", words=("auto",)),
+        "ranks": None if ranks is None else _integers("--ranks", ranks, n, "2,4,8 or 6-14"),
+        "n_negative": _integers("--n-negative", n_negative, n, "0,1 or 0-3, or auto", words=("auto",)),
         "alpha": _numbers("--alpha", alpha, "0,0.05"),
         "zero_weight": _numbers("--zero-weight", zero_weight, "0.1,1"),
         "scoring": scoring,
@@ -112,17 +109,8 @@ def rank(
         raise typer.Exit(INTERRUPTED_CODE)
 
 
-def _check_paths(file: Path, mask: Path | None, output: Path | None, plot: Path | None) -> None:
-    """Raise before any work if an output cannot be written or would overwrite another file of the command."""
-    check_files((file, mask), (output, plot))
-    if output is not None:
-        check_table_output(output)
-    if plot is not None:
-        check_plots()
-
-
-def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -> list[Any]:
-    """Parse integers, ranges a-b of integers and the given words, separated by commas."""
+def _integers(flag: str, text: str, n: int, example: str, words: tuple[str, ...] = ()) -> list[Any]:
+    """Parse integers, ranges a-b of integers up to n and the given words, separated by commas."""
     values: list[Any] = []
     for part in _parts(text):
         if ends := re.fullmatch(r"(\d+)-(\d+)", part):
@@ -131,6 +119,10 @@ def _integers(flag: str, text: str, example: str, words: tuple[str, ...] = ()) -
                 raise ValueError(
                     f"{flag} must have ranges from a smaller to a larger number, got {part!r}. "
                     f"Pass {last}-{first}."
+                )
+            if last > n:  # before the range becomes a list, which might not fit in memory
+                raise ValueError(
+                    f"{flag} must have ranges up to {n}, the number of rows, got {part!r}. Pass smaller ones."
                 )
             values += range(first, last + 1)
         elif part in words:

@@ -9,10 +9,11 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from symrelu import Solution
-from symrelu.cli.fit import fit, run_fit
+from symrelu.cli.fit import check_outputs, fit, run_fit
 from symrelu.cli.options import option, with_options
 from symrelu.cli.origins import arguments_of
 from symrelu.cli.screen import note
+from symrelu.cli.tables import is_embedding_table, is_table
 from symrelu.fit.checkpoint import DifferentFit
 from symrelu.fit.settings import Description, Limits
 
@@ -21,6 +22,8 @@ EXAMPLES = (
     "symrelu resume fit.ckpt --max-iter 1000",
     "symrelu resume fit.ckpt --max-time 60 --data graph.csv -o better.npz --json",
 )
+
+_START_OF_A_FIGURE = 4096  # bytes; the element svg comes after the declarations of XML
 
 
 def _limit_options() -> list[Any]:
@@ -43,6 +46,10 @@ def resume(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Another file for the result. Default: as before.")
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Another PNG or SVG file for the convergence curve. Default: as before."),
+    ] = None,
     **limits: Any,
 ) -> None:
     """Resume the fit in a checkpoint.
@@ -51,11 +58,12 @@ def resume(
     written, and the result is that of a fit that was never stopped.
     """
     arguments = arguments_of(checkpoint, fit, data)
-    if output is not None:
-        arguments["output"] = output
+    chosen = {name: path for name, path in (("output", output), ("plot", plot)) if path is not None}
+    arguments |= chosen
+    check_outputs(arguments)
     for name in ("output", "plot"):
-        if arguments[name] is not None and (name, output) != ("output", arguments[name]):
-            _check_overwrite(arguments[name], checkpoint)
+        if name not in chosen and arguments[name] is not None:
+            _check_overwrite(name, arguments[name], checkpoint)
     given = {name: value for name, value in limits.items() if value is not None}
     note(f"resuming the fit of {arguments['file']}")
     try:
@@ -64,20 +72,36 @@ def resume(
         raise _explained(error, checkpoint, arguments) from error
 
 
-def _check_overwrite(path: Path, checkpoint: Path) -> None:
+def _check_overwrite(name: str, path: Path, checkpoint: Path) -> None:
     """Raise if a checkpoint, which may come from someone else, would replace a file that is not a result.
 
-    Files in its own folder may be replaced, because a fit that is interrupted has written its results there.
+    The content of the file decides. Its folder does not: checkpoints lie in folders with other files too.
     """
-    if not path.exists() or path.resolve().is_relative_to(checkpoint.resolve().parent):
-        return
+    kinds = {"output": ("the Solution or the table of U", _is_result), "plot": ("the curve", _is_figure)}
+    what, is_such_a_result = kinds[name]
+    if path.exists() and not is_such_a_result(path):
+        raise ValueError(
+            f"The checkpoint {checkpoint} says that its fit writes {what} to {path}, which exists and is not "
+            f"such a result. Pass --{name} FILE, or move that one."
+        )
+
+
+def _is_result(path: Path) -> bool:
+    """Return whether a file is the Solution or the table of an earlier fit."""
+    if is_table(path):
+        return is_embedding_table(path)
     try:
         Solution.load(path)
     except (ValueError, OSError):
-        raise ValueError(
-            f"The checkpoint {checkpoint} says that its fit writes {path}, which exists and is neither a "
-            "Solution nor in the folder of the checkpoint. Pass --output to choose a file, or move that one."
-        ) from None
+        return False
+    return True
+
+
+def _is_figure(path: Path) -> bool:
+    """Return whether a file begins as a PNG or an SVG image does."""
+    with open(path, "rb") as file:
+        start = file.read(_START_OF_A_FIGURE)
+    return start.startswith(b"\x89PNG\r\n\x1a\n") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
 def _explained(error: ValueError, checkpoint: Path, arguments: dict[str, Any]) -> ValueError:

@@ -1,8 +1,9 @@
 """Result tables as files: CSV, TSV, Parquet or JSON, by the extension of the file.
 
-Text that a spreadsheet would run as a formula, because it begins with ``=``, ``+``, ``-``, ``@`` or white space
-that spreadsheets skip, gets a leading apostrophe in CSV and TSV files, unless it is a number. JSON and Parquet
-files hold all texts unchanged. Numbers are written with all their digits.
+Text that a spreadsheet may run as a formula, because it begins with ``=``, ``+``, ``-``, ``@``, one of their
+full-width forms, or white space before one of them, gets a leading apostrophe in CSV and TSV files, unless it
+is a number. Text that begins so after apostrophes gets one more, so that different names stay different. JSON
+and Parquet files hold all texts unchanged. Numbers are written with all their digits.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -28,14 +30,18 @@ Columns = Mapping[str, Sequence[Any]]
 # Numbers of Python take several times the memory of an array, so that few of them should exist at a time.
 _ROWS_AT_ONCE = 10_000
 
-_STARTS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_LONGEST_LINE = 2**22  # bytes; a row of 100 000 numbers is shorter
+
+_STARTS_FORMULA = re.compile(r"'*(\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # A semicolon too: in some languages, spreadsheets split the lines of a CSV file there.
 _NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^[#%\s]|\s$|^$')  # a line that begins with # may be a comment
 
 
-def check_table_output(path: str | PathLike[str]) -> None:
-    """Raise before any work if :func:`write_table` could not write this file."""
+def check_table_output(path: str | PathLike[str] | None) -> None:
+    """Raise before any work if :func:`write_table` could not write this file, if there is one."""
+    if path is None:
+        return
     _, extension = _writer_of(Path(path))
     if extension == ".parquet" and find_spec("pyarrow") is None:
         raise ImportError(
@@ -72,6 +78,30 @@ def embedding_columns(labels: Any | None, U: Any) -> dict[str, Sequence[Any]]:
     return columns | {f"x{k + 1}": U[:, k] for k in range(U.shape[1])}
 
 
+def is_embedding_table(path: Path) -> bool:
+    """Return whether a file is a table as :func:`write_table` writes those of :func:`embedding_columns`."""
+    _, extension = _writer_of(path)
+    try:
+        names = _parquet_names(path) if extension == ".parquet" else _text_names(path, extension)
+    except (OSError, EOFError, ValueError, zlib.error):  # another file with this extension
+        return False
+    return len(names) > 1 and names == ["node", *(f"x{k}" for k in range(1, len(names)))]
+
+
+def _parquet_names(path: Path) -> list[str]:
+    return list(import_module("pyarrow.parquet").read_schema(path).names)
+
+
+def _text_names(path: Path, extension: str) -> list[str]:
+    """Return the names of the columns in the first lines of a text file."""
+    with gzip.open(path) if extension.endswith(".gz") else open(path, "rb") as file:
+        first = file.readline(_LONGEST_LINE).decode()
+        if extension != ".json":
+            return first.rstrip("\n").split("\t" if extension.startswith(".tsv") else ",")
+        row = json.loads(file.readline(_LONGEST_LINE).decode().rstrip(",\n")) if first == "[\n" else None
+    return list(row) if isinstance(row, dict) else []
+
+
 def node_names(labels: Any | None, n: int) -> list[Any]:
     """Return the names of n nodes, or their row numbers from 0 if they have none."""
     return list(range(n)) if labels is None else _as_list(labels)
@@ -106,7 +136,7 @@ def _write_separated(separator: str, file: IO[bytes], columns: Columns) -> None:
 def _separated_cell(value: Any) -> str:
     if not isinstance(value, str):
         return "" if value is None else repr(value)
-    if value.startswith(_STARTS_FORMULA) and not _PLAIN_NUMBER.fullmatch(value):
+    if _STARTS_FORMULA.match(value) and not _PLAIN_NUMBER.fullmatch(value):
         value = f"'{value}"
     return '"' + value.replace('"', '""') + '"' if _NEEDS_QUOTES.search(value) else value
 
