@@ -5,10 +5,10 @@ import dataclasses
 import inspect
 import re
 import warnings
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 
@@ -251,10 +251,11 @@ def test_paths_in_texts_exist(file):
 
 def thing_at(path):
     """Return the object or the module at a path, or None."""
-    thing = found(path)
-    if thing is None and find_spec("symrelu." + path.split(".")[1]) and find_spec(path):
-        return import_module(path)
-    return thing
+    parts = path.split(".")
+    for k in range(1, len(parts) + 1):  # a module is an attribute of its package once it is imported
+        with suppress(ModuleNotFoundError):
+            import_module(".".join(parts[:k]))
+    return found(path)
 
 
 def test_paths_of_a_text():

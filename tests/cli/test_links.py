@@ -153,9 +153,9 @@ def test_errors(arguments, message, graph, call, tmp_path):
             tmp_path / "embedding.npz"
         )
     (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"ann,bob\n" * 99)[:-9])
+    np.savez(tmp_path / "hostile.npz", model=np.array("{}"))
     if "model.npz" in arguments:
         LinkPredictor(2, n_init=1, max_iter=500).fit(np.ones((4, 4)) - np.eye(4)).save(tmp_path / "model.npz")
-    np.savez(tmp_path / "hostile.npz", model=np.array("{}"))
     code, out, err = call("links", *arguments)
     assert (code, out) == (2, "")
     assert message in " ".join(err.replace("│", " ").split())
