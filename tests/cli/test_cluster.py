@@ -96,3 +96,11 @@ def test_warnings_speak_of_options(blocks_file, monkeypatch, capsys):
     expected = "Only 2 of --clusters 3 clusters were found. Ask for fewer clusters, or use --method linkage."
     assert json.loads(out)["warnings"] == [expected]
     assert err == f"Warning: {expected}\n"
+
+
+def test_an_early_end_is_shown(blocks_file, monkeypatch, capsys):
+    options = ["--clusters", 3, "--seed", 0]
+    _, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options)
+    assert "stopped" not in out
+    _, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options, "--max-time", 1e-9)
+    assert "--max-time was reached" in out

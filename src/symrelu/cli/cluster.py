@@ -121,12 +121,15 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
 
 def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
     sizes = ", ".join(map(str, found["sizes"][:_SHOWN_SIZES]))
+    # These fits end by their number of steps; only an early end is news.
+    early = found["status"] in (Status.INTERRUPTED, Status.MAX_TIME)
     rows = [
         ("nodes", found["nodes"]),
         ("clusters", found["clusters"]),
         ("sizes", sizes + (", ..." if len(found["sizes"]) > _SHOWN_SIZES else "")),
         ("method", found["method"]),
         ("modularity", f"{found['modularity']:.4g}"),
+        ("stopped because", for_command_line(found["stopped_because"]) if early else None),
         ("table", found["output"]),
         ("memberships", found["memberships"]),
     ]

@@ -29,8 +29,14 @@ _START_OF_A_FIGURE = 4096  # bytes; the element svg comes after the declarations
 def _limit_options() -> list[Any]:
     """Return options for the limits of a fit, which are those of the first part unless they are given."""
     hints = get_type_hints(Limits)
+    counted = dict.fromkeys(("max_iter", "max_time"), " The first part counts too.")
     return [
-        option(entry.name, hints[entry.name], None, f"{entry.metadata[Description].brief} Default: as before.")
+        option(
+            entry.name,
+            hints[entry.name],
+            None,
+            f"{entry.metadata[Description].brief}{counted.get(entry.name, '')} Default: as before.",
+        )
         for entry in dataclasses.fields(Limits)
     ]
 
