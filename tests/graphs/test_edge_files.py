@@ -224,6 +224,15 @@ def saved_matrix(n, begin="", names=None):
     return "\n".join(map(",".join, rows))
 
 
+def test_a_named_node_among_numbered_ones_is_no_header(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text("Total,5,1\n5,7,2\n7,9,1\n9,12,4\n")
+    file = read_graph_file(path)
+    assert file.labelled.labels.tolist() == ["Total", "5", "7", "9", "12"]
+    assert file.labelled.matrix.sum() == 16
+    assert not any("header" in note for note in file.notes)
+
+
 @pytest.mark.parametrize(
     "text",
     [

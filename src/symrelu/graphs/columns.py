@@ -19,6 +19,8 @@ _ENDS = (
     ("node1", "node2"),
     ("node_1", "node_2"),
     ("first", "second"),
+    ("follower", "followee"),
+    ("citing", "cited"),
 )
 
 

@@ -349,7 +349,11 @@ def _header(
     if is_header(first) or options.columns.names:
         return first, ()
     rest = [row for row in sample[1:] if len(row) == len(first)]
-    if any(not _is_number(first[k]) and _all_numbers(row[k] for row in rest) for k in range(len(first))):
+    # Of two ends and a weight, none is called 5: this is one named node among numbered ones. A wide table with
+    # such columns is a matrix, which is refused later.
+    may_be_an_edge = len(first) <= 3 and any(map(_is_number, first))
+    columns = (k for k in range(len(first)) if not _is_number(first[k]))
+    if not may_be_an_edge and any(_all_numbers(row[k] for row in rest) for k in columns):
         return first, ("the first line was read as a header: pass header=False if it is an edge",)
     return None, ()
 
