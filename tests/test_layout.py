@@ -25,10 +25,15 @@ def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def functions_of(path):
+    return (
+        [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)] if path.is_file() else []
+    )
+
+
 def has_tests(path):
     """Return whether a file has a test, as a function or as a method of a class."""
-    functions = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef))
-    return any(function.name.startswith("test_") for function in functions)
+    return any(function.name.startswith("test_") for function in functions_of(path))
 
 
 def modules_used(path):
@@ -40,6 +45,10 @@ def modules_used(path):
                 yield symrelu._HOMES.get(full.removeprefix("symrelu."), full)
             helper = TESTS / f"{module}.py"
             yield from modules_used(helper) if helper.is_file() else ()
+    shared = path.with_name("conftest.py")
+    arguments = {argument.arg for function in functions_of(path) for argument in function.args.args}
+    if path != shared and arguments & {function.name for function in functions_of(shared)}:
+        yield from modules_used(shared)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from command_line import symrelu
 from scipy import sparse
 
 from symrelu.datasets import make_relu_gram
@@ -15,6 +16,13 @@ def matrix_file(tmp_path):
     path = tmp_path / "matrix.npz"
     sparse.save_npz(path, sparse.csr_array(M))
     return path
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """A function that runs a command in the temporary folder, and returns its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

@@ -132,22 +132,12 @@ def test_the_command_line_runs_in_other_threads_too(capsys, monkeypatch):
     assert ends == [0]
 
 
+FIT = [sys.executable, "-m", "symrelu", *["fit", "matrix.npz", "-r", "2", "-o", "o.npz", "--max-iter", "3"]]
+
+
 def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path, matrix_file):
     """The results are on disk by then."""
-    command = [
-        sys.executable,
-        "-m",
-        "symrelu",
-        "fit",
-        "matrix.npz",
-        "-r",
-        "2",
-        "-o",
-        "o.npz",
-        "--max-iter",
-        "3",
-    ]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(FIT, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
     assert process.stderr.read() == ""
     process.stderr.close()
@@ -157,22 +147,9 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path, matrix_file):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")
 def test_results_that_cannot_be_printed_are_an_error(tmp_path, matrix_file):
-    command = [
-        sys.executable,
-        "-m",
-        "symrelu",
-        "fit",
-        "matrix.npz",
-        "-r",
-        "2",
-        "-o",
-        "o.npz",
-        "--max-iter",
-        "3",
-    ]
     with open("/dev/full", "w") as full:
         result = subprocess.run(
-            [*command, "--json"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
+            [*FIT, "--json"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120
         )
     assert result.returncode == 2
     assert "Error: No space left on device." in result.stderr

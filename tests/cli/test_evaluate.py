@@ -6,7 +6,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-from command_line import symrelu
 from scipy import sparse
 
 from symrelu import LinkPredictor, Problem, Status, decompose
@@ -16,12 +15,6 @@ from symrelu.fit.link_evaluation import METRICS, evaluate_scores, link_splits, s
 
 QUICK = ["--components", 3, "--n-init", 1, "--max-iter", 3, "--seed", 0, "--splits", 2]
 METHODS = ["symrelu", "degree product", "resource allocation"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

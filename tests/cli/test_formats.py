@@ -6,7 +6,6 @@ import json
 import networkx as nx
 import numpy as np
 import pytest
-from command_line import symrelu
 from numpy.testing import assert_allclose
 from scipy import io, sparse
 
@@ -126,12 +125,6 @@ def answer(command, name, folder, call):
 def answers():
     """The answers for .npz files by command, filled by the first test of each."""
     return {}
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.mark.filterwarnings("ignore")

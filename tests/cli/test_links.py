@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from command_line import symrelu
 from numpy.testing import assert_array_equal
 
 from symrelu import LinkPredictor, Status, SymReLU
@@ -15,12 +14,6 @@ from symrelu.graphs import read_graph
 NAMES = ["ann", "bob", 'c "d", e', "Ørsted", "=1+1", "007", "NA", "日本"]
 QUICK = ["--components", 3, "--n-init", 2, "--max-iter", 4, "--seed", 0]
 SETTINGS = {"n_init": 2, "max_iter": 4, "random_state": 0}
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from command_line import symrelu
 from numpy.testing import assert_array_equal
 
 from symrelu import NeighborEmbedding, Status
@@ -16,12 +15,6 @@ from symrelu.graphs import read_graph
 
 NAMES = ["ann", "bob", 'c "d", e', "Ørsted", "=1+1", "007", "NA", "日本"]
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (0, 7), (0, 4), (3, 3)]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

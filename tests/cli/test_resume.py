@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from command_line import symrelu
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
@@ -17,11 +16,6 @@ from symrelu.fit.checkpoint import read_origin
 
 FIT = ["--rank", 3, "--seed", 1, "--tol", 0, "--gtol", 0, "--ftol", 0]
 SETTINGS = {"random_state": 1, "tol": 0, "gtol": 0, "ftol": 0}
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture

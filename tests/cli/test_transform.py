@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import pytest
-from command_line import symrelu
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
@@ -17,12 +16,6 @@ RING = sparse.csr_array(np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, a
 NEW = np.array([[2.0, 1, 0, 0, 0, 0], [0, 0, 0, 0.5, 0, 1]])
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-@pytest.fixture
-def call(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: symrelu(monkeypatch, capsys, *arguments)
 
 
 @pytest.fixture
