@@ -43,6 +43,17 @@ def test_two_parts_are_a_whole(begun, matrix_file, tmp_path, call):
     assert f"symrelu resume {begun}" in result["advice"]
 
 
+def test_notes_on_reading_are_not_repeated(tmp_path, call):
+    """They propose options of fit, which resume does not have."""
+    (tmp_path / "graph.csv").write_text("a,b,1\nb,c,2\nc,a,1\nc,d,1\n")
+    limits = ["-r", 2, "--seed", 0, "--max-iter", 2]
+    _, _, err = call("fit", "graph.csv", *limits, "--checkpoint", "f.ckpt", "-o", "f.npz")
+    assert "column 3 was read as weights: pass --weight" in " ".join(err.split())
+    code, _, err = call("resume", "f.ckpt", "--max-iter", 4)
+    assert code == 0
+    assert "weight" not in err
+
+
 def test_a_fit_that_was_killed(matrix_file, tmp_path, call):
     """The only test here with a process of its own, because kill -9 ends the process."""
     checkpoint = tmp_path / "fit.ckpt"

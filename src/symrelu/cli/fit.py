@@ -60,7 +60,7 @@ def run_fit(command: str, **arguments: Any) -> None:
     settings = chosen_settings(arguments)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    matrix, labels = read_input(file, arguments, masked=mask is not None)
+    matrix, labels = read_input(file, arguments, masked=mask is not None, again=command == "resume")
     problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     try:

@@ -138,7 +138,9 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return keywords
 
 
-def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) -> Labelled:
+def read_input(
+    file: Path, options: Mapping[str, Any], *, masked: bool = False, again: bool = False
+) -> Labelled:
     """Read a graph file as the options of a command say, and print what should be known about it.
 
     Parameters
@@ -149,6 +151,9 @@ def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) 
     masked : bool, default=False
         Whether a mask goes with the matrix. Entries that it hides may hold anything, so that reading must not
         refuse them; the fit checks the others.
+    again : bool, default=False
+        Whether an earlier command has read the same file in the same way. Nothing is printed then: the notes
+        propose options, and this command has none for reading.
 
     Returns
     -------
@@ -161,7 +166,7 @@ def read_input(file: Path, options: Mapping[str, Any], *, masked: bool = False) 
         if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
             return Labelled(read_matrix(file), None)
         found = read_graph_file(file, **keywords)
-    for text in found.notes:
+    for text in () if again else found.notes:
         note(text)
     return found.labelled
 
