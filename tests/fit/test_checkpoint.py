@@ -10,6 +10,7 @@ import threading
 import warnings
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -564,3 +565,20 @@ def test_what_differs_is_named(name, path):
         decompose(**{"M": M, "rank": 3, "checkpoint": path, **FIT, **changes})
     assert isinstance(caught.value.__cause__, DifferentFit)
     assert caught.value.__cause__.part in message
+
+
+@pytest.mark.parametrize(
+    ("every", "due"), [(60.0, [2.5, 63.0, 124.0]), (1.0, [1.0, 2.5, 60.0, 62.0, 63.0, 124.0])]
+)
+def test_the_first_checkpoint_is_written_early(every, due, path, monkeypatch):
+    """issue 17: a fit that was killed after twenty seconds had nothing to resume from."""
+    now = 0.0
+    monkeypatch.setattr("symrelu.fit.checkpoint.time.monotonic", lambda: now)
+    file = CheckpointFile(Checkpoint(path, every), {})
+    snapshot = SimpleNamespace(entries=lambda: ({}, {}))
+    written = []
+    for now in (0.0, 1.0, 1.9, 2.5, 60.0, 62.0, 63.0, 124.0):
+        if file.is_due():
+            written.append(now)
+            file.write(snapshot)
+    assert written == due

@@ -9,6 +9,7 @@ from fresh_imports import run_programs
 
 from symrelu import decompose
 from symrelu.fit.narration import LineTimer, Narrator, narrated
+from symrelu.fit.stages import Stage
 
 M = np.eye(6) + 1
 
@@ -43,7 +44,7 @@ def test_a_line_a_second(caplog, monkeypatch):
     now = iter(np.arange(0, 10, 0.4))
     monkeypatch.setattr("symrelu.fit.narration.time.monotonic", lambda: next(now))
     narrator = Narrator(1)
-    fit = SimpleNamespace(record=decompose(M, 1, random_state=0).history.records()[0])
+    fit = SimpleNamespace(record=decompose(M, 1, random_state=0).history.records()[0], stage=Stage(6))
     with caplog.at_level(logging.INFO, "symrelu"):
         for _ in range(9):  # 0.4 to 3.6 seconds
             narrator.step(fit)

@@ -179,8 +179,8 @@ def test_lines_of_the_log(caplog, monkeypatch):
     ends = [line for line in lines if "wrong pairs after" in line]
     assert len(ends) == len(found.attempts)
     assert ends[0].startswith("7 columns: 0 wrong pairs after ")
-    assert any("none found yet" in line for line in lines)
-    assert any("smallest so far" in line for line in lines)
+    assert any("columns: fitting; no number of columns is known to be enough; " in line for line in lines)
+    assert any("; 7 columns are enough; " in line for line in lines)
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="symrelu"):
         searched(random_graph(80, 0.2, 0), Goal(max_iter=300), verbose=1)

@@ -33,7 +33,8 @@ def test_repr(found):
 def test_an_interrupted_selection_says_so(found):
     scores = [found.table[0]["scores"][0], math.nan]
     row = found.table[0] | {"scores": scores, "mean": scores[0], "standard_error": math.nan}
-    partial = replace(found, table=[row], best=row, chosen=row, complete=False)
+    setting = {name: row[name] for name in selection.GRID}
+    partial = replace(found, table=[row], best=setting, chosen=setting, complete=False)
     assert (found.complete, found.n_fits) == (True, 12)
     assert (partial.complete, partial.n_fits) == (False, 1)
     assert repr(partial).endswith(

@@ -41,7 +41,7 @@ BAD_SETTINGS = {
     "start text": (
         {"init": "svd"},
         ValueError,
-        "init must be one of 'random', 'uniform', 'spectral', 'imputed', got 'svd'",
+        "init must be one of 'random', 'uniform', 'spectral', 'imputed', 'multilevel', got 'svd'",
     ),
     "start kind": ({"init": {"a": 1}}, TypeError, "init must be an array of real numbers, got dict of object"),
     "start complex": ({"init": np.ones((3, 2)) * 1j}, TypeError, "init must be .* real numbers, .* complex128"),

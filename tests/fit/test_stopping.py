@@ -145,10 +145,10 @@ def record_of(iteration=0, error=0.5, seconds=0.0):
 
 def loop_state_of(op, U, objectives, **record):
     """Return the state of the loop after it went through these objectives."""
-    loop_state = initial_loop_state(state_of(op, U, objectives[0]), record_of(**record))
+    loop_state = initial_loop_state(state_of(op, U, objectives[0]), record_of(**record), 0)
     for k, value in enumerate(objectives[1:], 1):
         loop_state = next_loop_state(
-            loop_state, state_of(op, U, value), record_of(**{"iteration": k, **record})
+            loop_state, state_of(op, U, value), record_of(**{"iteration": k, **record}), 2 * k
         )
     return loop_state
 
@@ -166,8 +166,8 @@ def test_a_loop_state_keeps_the_best_state_and_the_last_objectives(objectives):
 
 def test_of_equal_states_the_first_is_the_best():
     op, U = problem_and_start()
-    first = initial_loop_state(state_of(op, U, 1.0), record_of())
-    assert next_loop_state(first, state_of(op, U, 1.0), record_of(1)).best is first.state
+    first = initial_loop_state(state_of(op, U, 1.0), record_of(), 0)
+    assert next_loop_state(first, state_of(op, U, 1.0), record_of(1), 2).best is first.state
 
 
 OFF = {"tol": 0.0, "gtol": 0.0, "ftol": 0.0, "max_iter": 100}
@@ -206,7 +206,7 @@ def test_a_gradient_elsewhere_costs_a_pass_and_is_not_asked_for_again_at_once(at
     op, U = problem_and_start()
     state = state_of(op, U, 1.0, gradient_norm=0.0, gradient_at_U=at_U)
     limits = Limits(**{**OFF, "gtol": 1e-12})
-    now, status = check_stopping(op, limits, initial_loop_state(state, record_of()))
+    now, status = check_stopping(op, limits, initial_loop_state(state, record_of(), 0))
     assert status is (Status.GRADIENT if at_U else None)
     assert now.evaluations == op.evaluations == (0 if at_U else 1)
     if not at_U:
@@ -218,5 +218,5 @@ def test_a_gradient_elsewhere_costs_a_pass_and_is_not_asked_for_again_at_once(at
 
 def _asks_for_a_pass(op, limits, now, state, step):
     before = op.evaluations
-    check_stopping(op, limits, next_loop_state(now, state, record_of(step)))
+    check_stopping(op, limits, next_loop_state(now, state, record_of(step), 0))
     return op.evaluations > before

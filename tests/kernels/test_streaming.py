@@ -205,3 +205,47 @@ def test_ctrl_c_in_the_middle_of_a_pass(workers):
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0] == "interrupted\n"
     assert process.returncode == 0
+
+
+@given(row_blocks=st.integers(1, 12), column_blocks=st.integers(1, 12))
+def test_schedule_of_both_sides_has_every_block_at_most_once_a_round(row_blocks, column_blocks):
+    A, B = np.zeros((row_blocks, 1)), np.zeros((column_blocks, 1))
+    shared = streaming._new_pass(A, B, None, False, 1, both_sides=True)
+    tiles = [streaming.tile_of(shared, t) for t in range(shared.rounds[-1])]
+    assert sorted((i, j) for i, j, _ in tiles) == [
+        (i, j) for i in range(row_blocks) for j in range(column_blocks)
+    ]
+    seen_rows, seen_columns = np.zeros(row_blocks, int), np.zeros(column_blocks, int)
+    for number in sorted({d for *_, d in tiles}):
+        of_round = [(i, j) for i, j, d in tiles if d == number]
+        assert len({i for i, _ in of_round}) == len({j for _, j in of_round}) == len(of_round)
+        for i, j in of_round:  # the turn of a tile is the number of earlier ones in its row and in its column
+            assert streaming.turns_of(shared, i, j, number) == (seen_rows[i], seen_columns[j])
+        for i, j in of_round:
+            seen_rows[i] += 1
+            seen_columns[j] += 1
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize(("p", "q"), [(23, 23), (23, 9), (8, 31)])
+def test_both_sides_give_the_product_with_the_transpose_too(p, q, kind, workers, monkeypatch):
+    rng = np.random.default_rng(p * q)
+    A, B = rng.standard_normal((p, 3)), rng.standard_normal((q, 3))
+    V, W = rng.standard_normal((q, 2)), rng.standard_normal((p, 2))
+    M = np.maximum(0, rng.standard_normal((p, q)) - 0.5)
+    data = tiles_of(M, 4, 0.5, kind)
+    monkeypatch.setattr(streaming, "workers_for", lambda work: workers)
+    product, mirrored, sums = streaming.stream_both_sides(A, B, V, W, data, side=4)
+    _, once = stream(A, B, V, data, side=4)
+    X = A @ B.T
+    E = np.where(M > 0, X - M, 0.5 * np.maximum(0, X))
+    assert_allclose(product, E @ V, atol=1e-12)
+    assert_allclose(mirrored, E.T @ W, atol=1e-12)
+    assert_allclose(sums, 2 * np.array(once), rtol=1e-12)
+    monkeypatch.setattr(streaming, "workers_for", lambda work: 1)
+    again = streaming.stream_both_sides(A, B, V, W, data, side=4)
+    assert_array_equal(again[0], product)
+    assert_array_equal(again[1], mirrored)
+    assert again[2] == sums
+    assert streaming.stream_both_sides(A, B, None, None, data, side=4)[2] == again[2]

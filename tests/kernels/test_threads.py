@@ -410,3 +410,13 @@ def test_kept_threads_hold_nothing():
         reference = work_on(Array())
         gc.collect()
         assert reference() is None
+
+
+def test_a_worker_of_a_cluster_says_how_many_threads_it_has():
+    before = threads.allowed_threads()
+    with threads.at_most_threads(5):
+        assert threads.allowed_threads() == 5
+        with threads.at_most_threads(2):
+            assert threads.workers_for(1e12) == 2
+        assert threads.allowed_threads() == 5
+    assert threads.allowed_threads() == before

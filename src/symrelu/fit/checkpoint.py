@@ -34,7 +34,9 @@ HASHED = ("matrix", "mask", "starting factor")
 
 # The keys of the header: a file with other keys is rejected.
 _HEADER = {"format", "version", "symrelu", "identity", *NUMBERS}
-_OPTIONAL = {"origin"}
+_OPTIONAL = {"origin", "stage"}
+
+_FIRST_AFTER = 2.0  # seconds: a fit that is killed soon should not have to begin again
 
 
 class CheckpointWarning(RuntimeWarning):
@@ -55,7 +57,8 @@ class Checkpoint:
         A file. If it exists, the fit resumes from it, or raises an error if the file belongs to another matrix,
         to other settings or to another minor version of symrelu. Limits and tolerances may differ.
     every : float, default=60.0
-        Seconds between two writes; 0 writes after each step. The final state is always written.
+        Seconds between two writes; 0 writes after each step. The first one is made after two seconds, if this
+        is more, and the final state is always written.
     origin : dict, optional
         Where the fit comes from, such as the path of its data, as JSON values. It is stored in the file, where
         :func:`symrelu.fit.checkpoint.read_origin` finds it, and does not decide whether a fit can resume. By
@@ -130,6 +133,7 @@ class CheckpointFile:
         self.identity = identity
         self.origin = checkpoint.origin
         self.written = time.monotonic()
+        self.first = True
         self.failed = False  # whether the user was warned already
 
     def read(self) -> Snapshot | None:
@@ -165,11 +169,13 @@ class CheckpointFile:
 
     def is_due(self) -> bool:
         """Whether enough time has passed since the last write."""
-        return time.monotonic() - self.written >= self.every
+        wait = min(self.every, _FIRST_AFTER) if self.first else self.every
+        return time.monotonic() - self.written >= wait
 
     def write(self, snapshot: Snapshot) -> None:
         """Replace the previous snapshot. If that fails, warn once and keep the previous one."""
         self.written = time.monotonic()  # before the attempt: a full disk is not tried again at every step
+        self.first = False
         numbers, arrays = snapshot.entries()
         header = {
             "format": FORMAT,

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from symrelu.fit.checkpoint import CheckpointFile
-from symrelu.fit.loop import Callback, Observer, check_solver_supported, run
+from symrelu.fit.levels import Beginning, Levels, fit_levels
+from symrelu.fit.loop import Callback, Outcome, check_solver_supported
 from symrelu.fit.narration import narrated
 from symrelu.fit.observers import HistoryKeeper, callers
-from symrelu.fit.resuming import CheckpointWriter, loop_state_of
+from symrelu.fit.resuming import loop_state_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fit.snapshots import Snapshot
 from symrelu.fit.starts import check_start_supported, count_negative, start
-from symrelu.fit.stopping import LoopState
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import kept_threads, single_threaded_blas
-from symrelu.operators import Operator, chosen_backend, operator_class
+from symrelu.operators import EvaluationFailed, chosen_backend, operator_class
 from symrelu.problem import Problem
 from symrelu.solvers import Solver
 
@@ -43,6 +44,7 @@ def decompose(
     max_time: float | None = Limits.max_time,
     random_state: Any = Start.random_state,
     backend: str = Run.backend,
+    client: Any | None = Run.client,
     callback: Callback | None = Run.callback,
     checkpoint: Any | None = Run.checkpoint,
     verbose: int = Run.verbose,
@@ -66,8 +68,9 @@ def decompose(
         Nonnegative and symmetric. Sparse input stays sparse (unless ``backend`` is "dense" or "reference"),
         and float32 stays float32. Also accepted: anything that :func:`symrelu.graphs.as_similarity` reads (a
         networkx or igraph graph, an AnnData, a square table or an edge table, a torch tensor), whose node
-        names are dropped (the estimators keep them); and a :class:`~symrelu.Problem`, which has its own mask
-        and diagonal and is not checked again.
+        names are dropped (the estimators keep them); a :class:`~symrelu.Problem`, which has its own mask and
+        diagonal and is not checked again; and the path of a block folder
+        (:func:`symrelu.graphs.write_blocks`), which is fitted on a cluster.
     mask : sparse or dense bool matrix of shape (n, n), optional
         True where the entry of M is unobserved. A zero means X <= 0; an unobserved entry is not fitted. The
         rows and columns of a DataFrame are matched to those of M by name.
@@ -75,7 +78,8 @@ def decompose(
     Returns
     -------
     solution : Solution
-        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best factor so far.
+        ``U``, ``status``, ``relative_error``, ``history`` and more. Ctrl-C returns the best factor so far. If a
+        cluster fails, the error has it as its attribute ``solution``.
 
     Notes
     -----
@@ -114,14 +118,23 @@ def decompose(
     start_settings = Start(init=init, random_state=random_state)
     limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
     run_settings = Run(
-        solver=solver, backend=backend, callback=callback, checkpoint=checkpoint, verbose=verbose
+        solver=solver,
+        backend=backend,
+        client=client,
+        callback=callback,
+        checkpoint=checkpoint,
+        verbose=verbose,
     )
     problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start_settings = start_settings.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     # The kernels run in threads themselves, and those of BLAS would compete with them.
-    with single_threaded_blas(), kept_threads():
-        return _fit(problem, model, start_settings, limits, run_settings)
+    try:
+        with single_threaded_blas(), kept_threads():
+            return _fit(problem, model, start_settings, limits, run_settings)
+    finally:
+        if problem is not M:  # nobody else uses it
+            problem.release()
 
 
 def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
@@ -137,55 +150,56 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         zero_weight=model.zero_weight,
         support=model.support,
         backend=backend,
+        client=run_settings.client,
     )
     solver, file = run_settings.solver, None
     if run_settings.checkpoint is not None:
         identity = _identity(problem, model, start_settings, solver, backend)
         file = CheckpointFile(run_settings.checkpoint, identity)
-    op, U0, loop_state, history = _resume_or_start(file, solver, op, problem.exponent, model, start_settings)
+    snapshot = None if file is None else file.read()
+    # "auto" is resolved when a fit begins, and for M itself: the model must not depend on the start.
+    if snapshot is not None:
+        op = op.with_signature(snapshot.signature)
+    elif isinstance(model.n_negative, str):
+        op = op.with_signature(_signature(model.rank, count_negative(op, start_settings.random_state)))
+    levels = Levels(problem, op, backend, multilevel=start_settings.multilevel)
+    if file is None or snapshot is None:
+        beginning = _start(levels, start_settings)
+    else:
+        beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
-        # Observers are notified in order: the history must have the step before the checkpoint saves it.
-        observers: list[Observer] = [history, narrator, *callers(run_settings.callback)]
-        if file is not None:
-            observers.append(CheckpointWriter(file, history, solver))
-        outcome = run(
-            op, solver, U0, limits, observers=observers, exponent=problem.exponent, resume_from=loop_state
-        )
+        observers = [narrator, *callers(run_settings.callback)]
+        try:
+            outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
+        except EvaluationFailed as failure:
+            if failure.outcome is not None:
+                failure.solution = _solution(failure.outcome, model, beginning.history, solver)
+            raise
+    return _solution(outcome, model, history, solver)
+
+
+def _solution(outcome: Outcome, model: Model, history: HistoryKeeper, solver: Solver) -> Solution:
     fitted = SymmetricReLU(outcome.U, outcome.signature, outcome.alpha, model.zero_weight, model.support)
     return Solution.of(outcome, fitted, history=history.history(), solver=repr(solver), diagonal=model.diagonal)
 
 
-def _resume_or_start(
-    file: CheckpointFile | None,
-    solver: Solver,
-    op: Operator,
-    exponent: int,
-    model: Model,
-    start_settings: Start,
-) -> tuple[Operator, Any | None, LoopState | None, HistoryKeeper]:
-    """Return the operator with its signature, a starting factor or the state to resume, and the history."""
-    snapshot = None if file is None else file.read()
-    if file is None or snapshot is None:
-        op, U0 = _operator_and_start(op, model, start_settings, exponent)
-        return op, U0, None, HistoryKeeper()
-    # n_negative="auto" was resolved when the fit began, and is not resolved again.
-    op = op.with_signature(snapshot.signature)
-    with file.explaining_errors():
-        loop_state = loop_state_of(snapshot, op, solver)
-    return op, None, loop_state, HistoryKeeper(snapshot.history.records())
-
-
-def _operator_and_start(
-    op: Operator, model: Model, start_settings: Start, exponent: int
-) -> tuple[Operator, Any]:
-    """Return the operator with its signature, and a starting factor in the operator's units."""
-    if isinstance(model.n_negative, str):
-        op = op.with_signature(_signature(model.rank, count_negative(op, start_settings.random_state)))
+def _start(levels: Levels, start_settings: Start) -> Beginning:
+    """Return where a fit begins, with a starting factor in the units of that operator."""
+    stage = levels.first_stage(start_settings.random_state)
     init = start_settings.init
     if not isinstance(init, str):
         # An array from the user is in the units of M, which the operator divides by 4^exponent.
-        init = np.ldexp(init, -exponent)
-    return op, start(op, init, start_settings.random_state)
+        init = np.ldexp(init, -levels.exponent(stage.level))
+    U0 = start(levels.operator(stage.level), init, start_settings.random_state)
+    return Beginning(stage, U0, None, HistoryKeeper())
+
+
+def _resume(levels: Levels, snapshot: Snapshot, file: CheckpointFile, solver: Solver) -> Beginning:
+    """Return where a fit resumes."""
+    with file.explaining_errors():
+        stage = levels.saved_stage(**(snapshot.stage or {}))
+        loop_state = loop_state_of(snapshot, levels.operator(stage.level), solver)
+    return Beginning(stage, None, loop_state, HistoryKeeper(snapshot.history.records()))
 
 
 def _signature(rank: int, n_negative: int) -> np.ndarray:

@@ -12,6 +12,7 @@ from scipy import sparse
 from symrelu.fit.holdout import ObservedPairs, kth_missing, observed_pairs, pair_indices, pair_numbers
 from symrelu.fit.link_metrics import auc, average_precision, hits_at, mean_reciprocal_rank
 from symrelu.fit.rank_selection import frame_of_records
+from symrelu.plots.link_plots import plot_link_metrics
 from symrelu.problem import Problem
 from symrelu.validation import random_generator
 
@@ -99,6 +100,20 @@ class LinkEvaluation:
         frame : pandas.DataFrame
         """
         return frame_of_records(self.records())
+
+    def plot(self, ax: Any | None = None) -> Any:
+        """Plot the metrics of each split, and their means.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new pyplot figure by default.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        return plot_link_metrics(self, ax)
 
     def __repr__(self) -> str:
         mean = self.mean

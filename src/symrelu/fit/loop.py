@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState, check_stopping, initial_loop_state, next_loop_state
 from symrelu.fitted.history import Record, Status
-from symrelu.operators.base import Operator
+from symrelu.operators.base import EvaluationFailed, Operator
 from symrelu.solvers.base import Solver, State, check_supported
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class FitProgress:
         Signs of the columns.
     norm : float
         ||M|| over the observed entries.
+    level : int
+        0 while M itself is fitted. A start with ``init="multilevel"`` comes before that: k while the matrix is
+        fitted that is left after items were merged k times. The record and the norm are then those of that
+        matrix, and items that were merged have the same row of U, up to a factor.
     """
 
     record: Record
@@ -48,6 +53,7 @@ class FitProgress:
     limits: Limits
     signature: np.ndarray
     norm: float
+    level: int = 0
 
 
 Callback = Callable[[FitProgress], Any]
@@ -67,7 +73,9 @@ class Outcome:
     relative_error : float
         ||M - max(0, X)|| / ||M|| at U.
     n_iter, n_evaluations : int
-        Number of steps, and of passes over the pairs.
+        Number of steps, and of passes over the pairs, those of earlier stages included.
+    stage : Stage
+        The stage with the passes and the time of this run.
     """
 
     status: Status
@@ -79,6 +87,7 @@ class Outcome:
     relative_error: float
     n_iter: int
     n_evaluations: int
+    stage: Stage
 
 
 class Observer:
@@ -104,6 +113,8 @@ def run(
     observers: Sequence[Observer] = (),
     exponent: int = 0,
     resume_from: LoopState | None = None,
+    stage: Stage | None = None,
+    stopped: Status | None = None,
 ) -> Outcome:
     """Run ``solver`` from ``U0`` until the fit stops.
 
@@ -121,6 +132,10 @@ def run(
         M was divided by 4^exponent. Records and the outcome are in the units of M again.
     resume_from : LoopState, optional
         State of an earlier run from which this one resumes; U0 is then not used.
+    stage : Stage, optional
+        What came before this run in the same fit, by default nothing.
+    stopped : Status, optional
+        Why an earlier stage ended the fit: U0 is evaluated, and no step is made.
 
     Returns
     -------
@@ -128,13 +143,14 @@ def run(
     """
     check_solver_supported(type(op), solver)
     op.warm_up()  # compile before the clock starts
-    fit = Fit(op, limits, exponent)
+    fit = Fit(op, limits, exponent, stage)
     try:
         if resume_from is None:
             fit.advance(partial(solver.init, op, U0))
         else:
             fit.resume(resume_from)
         fit.check_started()
+        fit.status = fit.status or stopped
         for observer in observers:
             observer.begin(fit)
         while fit.status is None:
@@ -145,6 +161,12 @@ def run(
         if not fit.started:  # there is no factor to return yet
             raise
         fit.status = Status.INTERRUPTED
+    except EvaluationFailed as failure:  # of a cluster, for example: the factor so far is not lost
+        if fit.started:
+            fit.status = Status.INTERRUPTED
+            failure.outcome = fit.outcome()
+            _end(fit, observers)
+        raise
     except BaseException:  # from a callback, for example: the checkpoint is still written
         if fit.started:
             _end(fit, observers)
@@ -176,16 +198,19 @@ class Fit:
     op : Operator
     limits : Limits
     exponent : int
+    stage : Stage
+        What came before.
     status : Status, or None
         Why the fit stopped; None while it runs.
     moved : bool
         Whether the last step gave finite numbers.
     """
 
-    def __init__(self, op: Operator, limits: Limits, exponent: int) -> None:
+    def __init__(self, op: Operator, limits: Limits, exponent: int, stage: Stage | None = None) -> None:
         self.op = op
         self.limits = limits
         self.exponent = exponent
+        self.stage = Stage(op.n) if stage is None else stage
         self.status: Status | None = None
         self.moved = False
         self._now: LoopState | None = None
@@ -225,10 +250,11 @@ class Fit:
             return
         before = self._now
         if before is None:
-            self._now = initial_loop_state(state, self._record(state, 0, seconds))
+            record = self._record(state, 0, self.stage.seconds + seconds)
+            self._now = initial_loop_state(state, record, self._evaluations)
         else:
             record = self._record(state, before.n_iter + 1, before.seconds + seconds)
-            self._now = next_loop_state(before, state, record)
+            self._now = next_loop_state(before, state, record, self._evaluations)
         self._check_stopping()
 
     def resume(self, loop_state: LoopState) -> None:
@@ -257,8 +283,10 @@ class Fit:
     def progress(self) -> FitProgress:
         """Return what a callback receives."""
         k = self.exponent
-        U = np.ldexp(self.op.to_numpy(self.now.state.U), k)  # a copy: a callback cannot change the fit
-        return FitProgress(self.record, U, self.limits, self.op.signs.copy(), _ldexp(self.op.norm, 2 * k))
+        # Copies: a callback cannot change the fit.
+        U = np.ldexp(self.stage.expanded(self.op.to_numpy(self.now.state.U)), k)
+        norm = _ldexp(self.op.norm, 2 * k)
+        return FitProgress(self.record, U, self.limits, self.op.signs.copy(), norm, self.stage.level)
 
     def outcome(self) -> Outcome:
         """Return the result of a fit that has ended."""
@@ -266,6 +294,7 @@ class Fit:
         # These two tests were met by the current factor, which may not have the lowest objective so far.
         met = self.status in (Status.TOLERANCE, Status.GRADIENT)
         state, k = (self.now.state if met else self.now.best), self.exponent
+        stage = self.stage.after(self._evaluations, self.op.n, self.now.seconds)
         return Outcome(
             status=self.status,
             U=np.ldexp(self.op.to_numpy(state.U), k),
@@ -275,11 +304,13 @@ class Fit:
             objective=_ldexp(state.objective, 4 * k),
             relative_error=self.op.relative_error(state.loss),
             n_iter=self.now.n_iter,
-            n_evaluations=self._evaluations,
+            n_evaluations=stage.evaluations,
+            stage=stage,
         )
 
     @property
     def _evaluations(self) -> int:
+        """Number of passes of this run of the loop."""
         return self._evaluations_elsewhere + self.op.evaluations
 
     def _record(self, state: State, iteration: int, seconds: float) -> Record:
@@ -287,7 +318,7 @@ class Fit:
         k = self.exponent
         return Record(
             iteration=iteration,
-            evaluations=self._evaluations,
+            evaluations=self.stage.after(self._evaluations, self.op.n).evaluations,
             seconds=seconds,
             relative_error=self.op.relative_error(state.loss),
             latent_loss=_ldexp(state.latent_loss, 4 * k),

@@ -47,7 +47,8 @@ class Narrator(Observer):
         if self.verbose >= 2 or (self.verbose and self.timer.due()):
             record = fit.record
             logger.info(
-                "step %d: relative error %.4g, objective %.6g, %d evaluations, %.1f s",
+                "%sstep %d: relative error %.4g, objective %.6g, %d evaluations, %.1f s",
+                _level(fit),
                 record.iteration,
                 record.relative_error,
                 record.objective,
@@ -61,12 +62,19 @@ class Narrator(Observer):
         if self.verbose and fit.status is not None:
             outcome = fit.outcome()
             logger.info(
-                "%s after %d steps (%d evaluations): relative error %.4g",
+                "%s%s after %d steps (%d evaluations): relative error %.4g",
+                _level(fit),
                 outcome.status.value,
                 outcome.n_iter,
                 outcome.n_evaluations,
                 outcome.relative_error,
             )
+
+
+def _level(fit: Fit) -> str:
+    """Return the beginning of a line while a smaller matrix than M is fitted."""
+    stage = fit.stage
+    return f"level {stage.level} ({fit.op.n} of {stage.n_items} items): " if stage.level else ""
 
 
 class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator: ...

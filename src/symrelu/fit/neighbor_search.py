@@ -322,8 +322,8 @@ class _Search:
         logger.info(
             "%d columns: %s; %s; %.0f s",
             progress.U.shape[1],
-            f"{wrong} wrong pairs at the last count" if rank == progress.U.shape[1] else "not counted yet",
-            f"smallest so far {min(met)}" if met else "none found yet",
+            f"{wrong} wrong pairs at the last count" if rank == progress.U.shape[1] else "fitting",
+            f"{min(met)} columns are enough" if met else "no number of columns is known to be enough",
             self._seconds,
         )
 

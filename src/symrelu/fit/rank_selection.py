@@ -10,7 +10,8 @@ from typing import Any
 from symrelu.fit.holdout import BASELINES
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.rank_search import score_text
-from symrelu.plots.rank_curve import plot_scores
+from symrelu.plots.cards import card, curve
+from symrelu.plots.rank_curve import plot_rank_curve
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +64,26 @@ class RankSelection:
             f"{counts if self.complete else f'interrupted after {self.n_fits} fits of {counts}'})"
         )
 
+    def _repr_html_(self) -> str:
+        """The card that notebooks show."""
+        row = self._row(self.chosen)
+        rows = [("chosen", ", ".join(f"{name}={row[name]!r}" for name in GRID))]
+        rows += [
+            (self.scoring, score_text(row)),
+            ("rule", self.rule),
+            ("settings compared", str(len(self.table))),
+        ]
+        rows += [("fits", f"{self.n_fits}" if self.complete else f"{self.n_fits}, then interrupted")]
+        same = [one for one in self.table if all(one[name] == row[name] for name in GRID if name != "rank")]
+        same.sort(key=lambda one: one["rank"])
+        picture = curve(
+            [one["rank"] for one in same],
+            [one["mean"] for one in same],
+            f"mean {self.scoring} against the rank",
+            logarithmic=False,
+        )
+        return card("RankSelection", rows, curve=picture)
+
     def _row(self, setting: dict[str, Any]) -> dict[str, Any]:
         return next(row for row in self.table if all(row[name] == setting[name] for name in GRID))
 
@@ -89,12 +110,7 @@ class RankSelection:
         return frame_of_records(self.records())
 
     def plot(self, ax: Any | None = None) -> Any:
-        """Draw the mean scores with their standard errors.
-
-        The x axis shows the parameter of the grid with the most values (the rank, if several have the same
-        number), and there is one line for each combination of the others. A ring marks the chosen setting, and
-        a dotted line the score of predicting zero if it is within the y limits. The title says so if Ctrl-C
-        ended the selection.
+        """Draw the mean scores with their standard errors, as :func:`symrelu.plots.plot_rank_curve` does.
 
         Parameters
         ----------
@@ -105,10 +121,7 @@ class RankSelection:
         -------
         ax : matplotlib Axes
         """
-        ax = plot_scores(self.table, GRID, self._row(self.chosen), self.scoring, self.baseline, ax)
-        if not self.complete:
-            ax.set_title(f"interrupted after {self.n_fits} fits")
-        return ax
+        return plot_rank_curve(self, ax)
 
 
 def frame_of_records(records: list[dict[str, Any]]) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 from symrelu.fit.checkpoint import CheckpointFile, kind_of, state_class
 from symrelu.fit.loop import Fit, Observer
 from symrelu.fit.observers import HistoryKeeper
-from symrelu.fit.snapshots import Snapshot
+from symrelu.fit.snapshots import STAGE, Snapshot
+from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator
@@ -86,7 +87,13 @@ def snapshot_of(fit: Fit, history: History) -> Snapshot:
         evaluations=now.evaluations,
         seconds=now.seconds,
         next_confirmation=now.next_confirmation,
+        stage=_numbers_of(fit.stage),
     )
+
+
+def _numbers_of(stage: Stage) -> dict[str, int] | None:
+    """Return what a checkpoint holds of a stage: nothing, if it is the only one."""
+    return {name: getattr(stage, name) for name in STAGE} if stage.level or stage.visited else None
 
 
 def loop_state_of(snapshot: Snapshot, op: Operator, solver: Solver) -> LoopState:

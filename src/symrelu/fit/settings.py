@@ -175,7 +175,8 @@ class Start:
         text='Starting factor. "imputed" takes the leading eigenvectors of M with its zeros replaced by a '
         'negative number, "spectral" those of M itself (both by a dense eigendecomposition if the rank is '
         'n / 2 or more); "random" is normally distributed and scaled to M, "uniform" draws from [0, 1) '
-        "and is scaled likewise.",
+        'and is scaled likewise. "multilevel", for large sparse graphs, fits smaller matrices first, in which '
+        'similar items are merged; if M is small already, it is the same as "imputed".',
         brief=f"Starting factor: {_words(sorted(STARTS))}.",
         typed=str,
     )
@@ -195,6 +196,11 @@ class Start:
     def for_factor(self, n: int, rank: int, dtype: Any, largest: float) -> Start:
         """Return the start, validated for the shape and dtype of the factor and the largest entry of M."""
         return replace(self, init=check_init(self.init, n, rank, dtype, largest))
+
+    @property
+    def multilevel(self) -> bool:
+        """Whether smaller matrices are fitted first."""
+        return isinstance(self.init, str) and self.init == "multilevel"
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -262,9 +268,20 @@ class Run:
     backend: str = setting(
         "auto",
         kind=_one_of(BACKENDS),
-        text='How the matrix is stored. "auto" keeps the kind of the input. "torch" requires the extra '
-        "``symrelu[torch]``.",
+        text='How the matrix is stored. "auto" keeps the kind of the input. "active" keeps a list of the zeros '
+        "at which X can be positive, and visits only these: for large sparse graphs and models with negative "
+        'columns. "torch" requires the extra ``symrelu[torch]``, "dask" a cluster (see ``client``) and the '
+        "extra ``symrelu[dask]``.",
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
+    )
+    client: Any | None = setting(
+        None,
+        kind="distributed.Client or str",
+        text='Cluster of the backend "dask": a client, or the address of a scheduler. By default the current '
+        "client. Estimators take an address only, because a client cannot be cloned.",
+        brief="Address of the Dask scheduler of the backend 'dask'.",
+        typed=str | None,
+        flags=("--scheduler",),
     )
     callback: Any | None = setting(
         None,
@@ -292,6 +309,12 @@ class Run:
     def __post_init__(self) -> None:
         if check_choice("backend", self.backend, BACKENDS) != "auto":
             operator_class(self.backend)  # raises an ImportError that names the missing package
+        if self.client is not None:
+            if self.backend not in ("auto", "dask"):
+                raise ValueError(
+                    f"client= is for backend='dask', got backend={self.backend!r}. Leave one of them out."
+                )
+            operator_class("dask").check_client(self.client)
         check_callback(self.callback)
         _normalise(
             self,

@@ -13,7 +13,8 @@ from symrelu.files import check_names
 from symrelu.fitted.archive import HISTORY_ENTRIES, history_entries, history_of
 from symrelu.fitted.history import History
 
-# What a snapshot adds to the header of its file.
+# What a snapshot adds to the header of its file; STAGE is optional there, as "stage".
+STAGE = ("level", "visited", "seed")
 NUMBERS = ("state", "best", "evaluations", "seconds", "next_confirmation")
 
 
@@ -29,6 +30,7 @@ class Snapshot:
     evaluations: int
     seconds: float
     next_confirmation: int
+    stage: Mapping[str, int] | None = None  # level, visited and seed, if the fit has other stages as well
 
     def entries(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the numbers of a snapshot, for the header of a file, and its arrays, by name.
@@ -45,7 +47,8 @@ class Snapshot:
         arrays |= history_entries(self.history)
         arrays |= {"signature": self.signature, "recent_objectives": self.recent_objectives}
         counts = {name: getattr(self, name) for name in ("evaluations", "seconds", "next_confirmation")}
-        return {"state": numbers, "best": best_numbers, **counts}, arrays
+        stage = {} if self.stage is None else {"stage": dict(self.stage)}
+        return {"state": numbers, "best": best_numbers, **counts, **stage}, arrays
 
     @classmethod
     def of_entries(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Snapshot:
@@ -78,6 +81,7 @@ class Snapshot:
             evaluations=_count(header, "evaluations"),
             seconds=_seconds(header),
             next_confirmation=_count(header, "next_confirmation"),
+            stage=_stage(header),
         )
 
 
@@ -119,6 +123,16 @@ def _seconds(header: dict[str, Any]) -> float:
     if type(seconds) is not float or not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError(f"its seconds are {seconds!r}")
     return seconds
+
+
+def _stage(header: dict[str, Any]) -> dict[str, int] | None:
+    stage = header.get("stage")
+    if stage is None:
+        return None
+    if not isinstance(stage, dict):
+        raise ValueError(f"its stage is {stage!r:.80}, not names and numbers")
+    check_names("its stage", stage, set(STAGE))
+    return {name: _count(stage, name) for name in STAGE}
 
 
 def _count(header: dict[str, Any], name: str) -> int:

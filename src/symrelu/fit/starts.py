@@ -1,5 +1,7 @@
 """Starting factors: "random", "uniform" (scaled to M), "spectral", "imputed" (eigenpairs), or an array.
 
+"multilevel" is the imputed start of a smaller matrix; what follows from it is in ``levels.py``.
+
 They are computed on the host, so that a seed gives the same start for every backend. :func:`_on_host` converts
 the arrays of products with M.
 """
@@ -43,8 +45,8 @@ def start(op: Operator, init: Any, random_state: Any = None) -> Any:
     Parameters
     ----------
     op : Operator
-    init : {"random", "uniform", "spectral", "imputed"} or array-like of shape (n, rank)
-        An array must be in the units of the operator.
+    init : {"random", "uniform", "spectral", "imputed", "multilevel"} or array-like of shape (n, rank)
+        "multilevel" is the same as "imputed" here. An array must be in the units of the operator.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -182,14 +184,20 @@ _MAKERS = {
     "uniform": uniform_start,
     "spectral": spectral_start,
     "imputed": imputed_start,
+    "multilevel": imputed_start,  # of its smallest matrix: see symrelu.fit.levels
 }
 STARTS = tuple(_MAKERS)
-_REQUIRES = {"imputed": ("imputed_matmul", "n_positive")}
+_REQUIRES = dict.fromkeys(("imputed", "multilevel"), ("imputed_matmul", "n_positive"))
 
 
 def check_start_supported(kind: type[Operator], init: Any, n_negative: Any = 0) -> None:
     """Raise unless a class of operators offers what a start, or ``n_negative="auto"``, requires."""
     requires = _REQUIRES.get(init, ()) if isinstance(init, str) else ()
     check_supported(f"init={init!r}", requires, kind, "Pass init='random', 'uniform' or 'spectral'.")
+    if isinstance(init, str) and init == "multilevel" and not kind.has_local_matrix:
+        raise ValueError(
+            f"init='multilevel' requires a matrix in this process, which {kind.__name__} does not have. Pass "
+            "init='imputed'."
+        )
     if n_negative == "auto":
         check_supported("n_negative='auto'", _REQUIRES["imputed"], kind, "Pass a number.")

@@ -40,7 +40,7 @@ class LoopState:
     best: State
     record: Record  # the row of the history that describes ``state``
     recent_objectives: tuple[float, ...]
-    evaluations: int
+    evaluations: int  # passes of this run of the loop; the record may count those of earlier ones as well
     seconds: float
     next_confirmation: int = 0
 
@@ -50,12 +50,12 @@ class LoopState:
         return self.record.iteration
 
 
-def initial_loop_state(state: State, record: Record) -> LoopState:
+def initial_loop_state(state: State, record: Record, evaluations: int) -> LoopState:
     """Return the state of the loop at the starting factor."""
-    return LoopState(state, state, record, (state.objective,), record.evaluations, record.seconds)
+    return LoopState(state, state, record, (state.objective,), evaluations, record.seconds)
 
 
-def next_loop_state(before: LoopState, state: State, record: Record) -> LoopState:
+def next_loop_state(before: LoopState, state: State, record: Record, evaluations: int) -> LoopState:
     """Return the state of the loop after a step."""
     return replace(
         before,
@@ -64,7 +64,7 @@ def next_loop_state(before: LoopState, state: State, record: Record) -> LoopStat
         record=record,
         # A spread over PLATEAU_WINDOW steps needs one value more.
         recent_objectives=(*before.recent_objectives, state.objective)[-PLATEAU_WINDOW - 1 :],
-        evaluations=record.evaluations,
+        evaluations=evaluations,
         seconds=record.seconds,
     )
 

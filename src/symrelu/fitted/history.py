@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from symrelu.plots.cards import card, curve
+from symrelu.plots.convergence import plot_convergence
 
 
 class Status(enum.Enum):
@@ -152,6 +155,36 @@ class History:
             f"History({len(self)} records, relative_error {self.relative_error[0]:.3g} -> "
             f"{self.relative_error[-1]:.3g} in {self.seconds[-1]:.3g} s)"
         )
+
+    def _repr_html_(self) -> str:
+        """The card that notebooks show."""
+        if not len(self):
+            return card("History", [("records", 0)])
+        rows = [
+            ("records", len(self)),
+            ("evaluations", int(self.evaluations[-1])),
+            ("relative error", f"{self.relative_error[0]:.3g} → {self.relative_error[-1]:.3g}"),
+            ("seconds", f"{self.seconds[-1]:.3g}"),
+        ]
+        return card("History", rows, curve=self._curve())
+
+    def _curve(self) -> str:
+        """The error against the evaluations, as a small picture for notebooks."""
+        return curve(self.evaluations, self.relative_error, "relative error against evaluations, logarithmic")
+
+    def plot(self, ax: Any | None = None) -> Any:
+        """Plot relative_error against evaluations.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new pyplot figure by default.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+        """
+        return plot_convergence(self, ax)
 
     def as_dict(self) -> dict[str, np.ndarray]:
         """Return the columns by name, in a form that ``pandas.DataFrame`` accepts."""

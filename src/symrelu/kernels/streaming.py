@@ -10,6 +10,10 @@ The schedule of a symmetric X is a round-robin tournament. In round d, block i m
 each block appears once in every round, and the turn of a tile is the number of its round. A worker only
 ever waits for tiles of earlier rounds, which were taken before its own. The first tile of the schedule that is
 not yet delivered is the first in the queue of its worker, or being made, so there is no deadlock.
+
+A pass on both sides is that of a block off the diagonal of a larger symmetric X: its tiles serve E V and E^T
+W. In round d, block i of the rows meets block i + d of the columns, counted in a circle as long as the longer
+side, so that each block of either side appears at most once in a round.
 """
 
 from __future__ import annotations
@@ -51,12 +55,16 @@ class Pass(NamedTuple):
     A: np.ndarray
     B: np.ndarray
     V: np.ndarray  # without columns where only the sums are wanted
+    W: np.ndarray  # what the transposed tiles are multiplied with; V if X is symmetric
     side: int
     symmetric: bool
+    both_sides: bool
     rounds: np.ndarray  # number of the first tile of each round, and of all tiles
     taken: np.ndarray  # how many tiles have been taken
     turns: np.ndarray  # of each block of rows of the result: whose turn it is
+    column_turns: np.ndarray  # the same for the product with the transpose; both are one if X is symmetric
     out: np.ndarray
+    column_out: np.ndarray
     sums: np.ndarray  # one row for each block of rows
 
 
@@ -115,6 +123,9 @@ def tile_of(shared, t):  # type: ignore[no-untyped-def]
         else:
             high = middle
     k = t - shared.rounds[low]
+    if shared.both_sides:
+        rows, columns = len(shared.turns), len(shared.column_turns)
+        return ((k - low) % rows, k, low) if rows >= columns else (k, (k + low) % columns, low)
     if not shared.symmetric:
         return k, low, low
     # Blocks i <= j meet in round low = i + j, or i + j - blocks.
@@ -122,6 +133,25 @@ def tile_of(shared, t):  # type: ignore[no-untyped-def]
         return k, low - k, low
     i = low + k - low // 2
     return i, low + len(shared.turns) - i, low
+
+
+@compiled
+def turns_of(shared, i, j, d):  # type: ignore[no-untyped-def]
+    """Return how many tiles of rounds before d add to block i of the rows, and to block j of the columns."""
+    rows, columns = len(shared.turns), len(shared.column_turns)
+    if not shared.both_sides or rows == columns:
+        return d, d
+    # The blocks of the longer side have no partner in some rounds.
+    if rows > columns:
+        return partners(i + d, rows, columns) - partners(i, rows, columns), d
+    last = j + columns + 1
+    return d, partners(last, columns, rows) - partners(last - d, columns, rows)
+
+
+@compiled
+def partners(count, circle, there):  # type: ignore[no-untyped-def]
+    """Return how many of the numbers below ``count`` are, modulo ``circle``, below ``there``."""
+    return count // circle * there + min(count % circle, there)
 
 
 @compiled
@@ -143,9 +173,9 @@ def multiply_tile(shared, desk, place, tile, i, j):  # type: ignore[no-untyped-d
     rows, cols = tile.shape
     V = shared.V[j * shared.side : j * shared.side + cols]
     np.dot(tile, V, desk.products[place, : rows * columns].reshape(rows, columns))
-    if shared.symmetric and i != j:
-        V = shared.V[i * shared.side : i * shared.side + rows]
-        np.dot(tile.T, V, desk.mirrored[place, : cols * columns].reshape(cols, columns))
+    if shared.both_sides or (shared.symmetric and i != j):
+        W = shared.W[i * shared.side : i * shared.side + rows]
+        np.dot(tile.T, W, desk.mirrored[place, : cols * columns].reshape(cols, columns))
 
 
 @compiled
@@ -157,9 +187,10 @@ def deliver_finished(shared, desk, looks):  # type: ignore[no-untyped-def]
     delivered = False
     while desk.filled[1] > 0:
         place = desk.filled[0]
-        i, j, turn = tile_of(shared, desk.numbers[place])
-        mirrored = shared.symmetric and i != j
-        while load(shared.turns, i) != turn or (mirrored and load(shared.turns, j) != turn):
+        i, j, d = tile_of(shared, desk.numbers[place])
+        turn, column_turn = turns_of(shared, i, j, d)
+        mirrored = shared.both_sides or (shared.symmetric and i != j)
+        while load(shared.turns, i) != turn or (mirrored and load(shared.column_turns, j) != column_turn):
             looks -= 1
             if delivered or looks <= 0:
                 return delivered
@@ -168,8 +199,8 @@ def deliver_finished(shared, desk, looks):  # type: ignore[no-untyped-def]
             shared.sums[i, k] += times * desk.sums[place, k]
         add_rows(shared.out, i * shared.side, shared.side, desk.products[place])
         if mirrored:
-            add_rows(shared.out, j * shared.side, shared.side, desk.mirrored[place])
-            store(shared.turns, j, turn + 1)
+            add_rows(shared.column_out, j * shared.side, shared.side, desk.mirrored[place])
+            store(shared.column_turns, j, column_turn + 1)
         store(shared.turns, i, turn + 1)
         desk.filled[1] -= 1
         # An empty queue begins again at its first place, which is in the cache.
@@ -212,8 +243,43 @@ def stream(
         Side length of a tile. The last digits of the result depend on it.
     """
     shared = _new_pass(A, B, V, symmetric, side)
-    work_of_an_entry = A.shape[1] + _WORK_BETWEEN_PRODUCTS
-    work_of_a_tile = side * side * (work_of_an_entry + 2 * shared.V.shape[1])
+    sums = _run(shared, data)
+    return (None if V is None else shared.out), sums
+
+
+def stream_both_sides(
+    A: np.ndarray,
+    B: np.ndarray,
+    V: np.ndarray | None,
+    W: np.ndarray | None,
+    data: Any,
+    *,
+    side: int = TILE,
+) -> tuple[np.ndarray | None, np.ndarray | None, Sums]:
+    """Return E V, E^T W and twice the sums of squares, where E is the excess at X = A B^T.
+
+    A block off the diagonal of a symmetric matrix has the same block below the diagonal, transposed: this is
+    what both of them give.
+
+    Parameters
+    ----------
+    A : ndarray of shape (p, rank)
+    B : ndarray of shape (q, rank)
+    V : ndarray of shape (q, columns), or None
+    W : ndarray of shape (p, columns), or None
+        Without V and W only the sums are computed.
+    data, side
+        As for :func:`stream`.
+    """
+    shared = _new_pass(A, B, V, False, side, W, both_sides=True)
+    sums = _run(shared, data)
+    return (None, None, sums) if V is None else (shared.out, shared.column_out, sums)
+
+
+def _run(shared: Pass, data: Any) -> Sums:
+    """Make all tiles of a pass, and return their sums."""
+    work_of_an_entry = shared.A.shape[1] + _WORK_BETWEEN_PRODUCTS
+    work_of_a_tile = shared.side * shared.side * (work_of_an_entry + 2 * shared.V.shape[1])
     limit = max(1, int(_WORK_OF_A_CALL / work_of_a_tile))
 
     def work(_: int, stopped: Callable[[], bool]) -> None:
@@ -224,23 +290,43 @@ def stream(
             if end == _NOT_ITS_TURN:
                 time.sleep(_SLEEP)
 
-    run_workers(work, min(len(shared.turns), workers_for(len(A) * len(B) * work_of_an_entry)))
-    return (None if V is None else shared.out), Sums(*(float(total) for total in shared.sums.sum(axis=0)))
+    workers = workers_for(len(shared.A) * len(shared.B) * work_of_an_entry)
+    run_workers(work, min(len(shared.turns), workers))
+    return Sums(*(float(total) for total in shared.sums.sum(axis=0)))
 
 
-def _new_pass(A: np.ndarray, B: np.ndarray, V: np.ndarray | None, symmetric: bool, side: int) -> Pass:
+def _new_pass(
+    A: np.ndarray,
+    B: np.ndarray,
+    V: np.ndarray | None,
+    symmetric: bool,
+    side: int,
+    W: np.ndarray | None = None,
+    *,
+    both_sides: bool = False,
+) -> Pass:
     row_blocks, column_blocks = blocks_of(len(A), side), blocks_of(len(B), side)
     columns = 0 if V is None else V.shape[1]
+    V = np.empty((len(B), 0), A.dtype) if V is None else np.ascontiguousarray(V)
+    turns, out = np.zeros(row_blocks, np.int64), np.zeros((len(A), columns), A.dtype)
+    column_turns, column_out = turns, out
+    if both_sides:
+        W = np.empty((len(A), 0), A.dtype) if W is None else np.ascontiguousarray(W)
+        column_turns, column_out = np.zeros(column_blocks, np.int64), np.zeros((len(B), columns), A.dtype)
     return Pass(
         A=np.ascontiguousarray(A),
         B=np.ascontiguousarray(B),
-        V=np.empty((len(B), 0), A.dtype) if V is None else np.ascontiguousarray(V),
+        V=V,
+        W=V if W is None else W,
         side=side,
         symmetric=symmetric,
-        rounds=rounds_of(row_blocks, column_blocks, symmetric),
+        both_sides=both_sides,
+        rounds=rounds_of(row_blocks, column_blocks, symmetric, both_sides),
         taken=np.zeros(1, np.int64),
-        turns=np.zeros(row_blocks, np.int64),
-        out=np.zeros((len(A), columns), A.dtype),
+        turns=turns,
+        column_turns=column_turns,
+        out=out,
+        column_out=column_out,
         sums=np.zeros((row_blocks, len(Sums._fields))),
     )
 
@@ -260,12 +346,14 @@ def _new_desk(shared: Pass) -> Desk:
     )
 
 
-def rounds_of(row_blocks: int, column_blocks: int, symmetric: bool) -> np.ndarray:
+def rounds_of(row_blocks: int, column_blocks: int, symmetric: bool, both_sides: bool = False) -> np.ndarray:
     """Return the number of the first tile of each round, and at the end the number of all tiles."""
     if symmetric:
         # Of the blocks of round d, those up to d meet each other, and so do the others.
         d = np.arange(row_blocks)
         sizes = (d // 2 + 1) + ((d + row_blocks) // 2 - d)
+    elif both_sides:
+        sizes = np.full(max(row_blocks, column_blocks), min(row_blocks, column_blocks))
     else:
         sizes = np.full(column_blocks, row_blocks)
     return np.append(0, np.cumsum(sizes))

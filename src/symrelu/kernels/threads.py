@@ -60,8 +60,31 @@ def _set_threads(counts: Sequence[int]) -> None:
         getattr(library, "_real_set_num_threads", library.set_num_threads)(count)
 
 
+class at_most_threads:  # lower case: with at_most_threads(2): ...
+    """Let passes of the calling thread use so many threads inside the block, whatever BLAS is set to.
+
+    A worker of a cluster knows how many threads it has; other workers of the machine need the other cores.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __enter__(self) -> None:
+        self._before = getattr(_own, "count", None)
+        _own.count = self._count
+
+    def __exit__(self, *_: object) -> None:
+        _own.count = self._before
+
+
+_own = threading.local()
+
+
 def allowed_threads() -> int:
     """Return how many threads a pass may use: those of BLAS, or 1 if BLAS cannot be controlled."""
+    own: int | None = getattr(_own, "count", None)
+    if own is not None:
+        return own
     with single_threaded_blas._lock:
         counts = single_threaded_blas._before if single_threaded_blas._inside else _current_threads()
         return max(counts, default=1)

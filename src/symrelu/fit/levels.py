@@ -1,0 +1,224 @@
+"""The multilevel start: fit a small matrix that resembles M, then larger ones, and at last M itself.
+
+Many evaluations of a fit of a large graph are spent before its factor has the right shape. That shape is found
+at less cost in smaller matrices, in which similar items are merged (``problem/coarsening.py``). The smallest
+one is fitted from the imputed start, with the solver of the fit; its factor is the start of the next larger
+one, in which merged items begin with the same row, and so on. Every fit goes through :func:`fit_levels`;
+without a multilevel start, M is the only level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.fit.checkpoint import CheckpointFile
+from symrelu.fit.loop import Observer, Outcome, run
+from symrelu.fit.observers import HistoryKeeper
+from symrelu.fit.resuming import CheckpointWriter
+from symrelu.fit.settings import Limits
+from symrelu.fit.stages import Stage
+from symrelu.fit.stopping import LoopState
+from symrelu.fitted.history import Status
+from symrelu.kernels.scores import pair_scores
+from symrelu.operators import Operator
+from symrelu.problem import Problem
+from symrelu.problem.coarsening import Level, coarse_levels
+from symrelu.solvers import Solver
+from symrelu.validation import random_generator
+
+# A matrix is made smaller if it has more items than this, and more than so many times the rank.
+FEWEST_ITEMS = 1000
+_ITEMS_PER_COLUMN = 8
+
+# The smaller matrices are fitted loosely, because they only resemble M, and only while the objective falls
+# quickly: by a sixth in 20 steps. These limits do not depend on those of the fit, so that a fit that resumes
+# with other limits goes the same way.
+_LOOSE = Limits(tol=0.05, ftol=0.2, max_iter=50)
+
+# Items that were merged would move together for ever without noise, of this size relative to the factor.
+_NOISE = 1e-2
+_STREAM = 2  # random stream of the noise: see symrelu.fit.starts
+
+_STOPPED = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)  # these end the fit, not only a level
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The matrices of a fit: M is level 0, and each further one has about half of the items.
+
+    Parameters
+    ----------
+    problem : Problem
+    op : Operator
+        That of M.
+    backend : str
+        The representation of all matrices.
+    multilevel : bool
+        Whether there are levels other than M.
+    """
+
+    problem: Problem
+    op: Operator
+    backend: str
+    multilevel: bool
+
+    @cached_property
+    def coarse(self) -> list[Level]:
+        """The levels from 1 on."""
+        fewest = max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
+        return coarse_levels(self.problem, fewest) if self.multilevel else []
+
+    def operator(self, level: int) -> Operator:
+        """Return the operator of a level."""
+        if level == 0:
+            return self.op
+        problem = self._problem(level)
+        return problem.operator(
+            self.op.signs,
+            alpha=problem.scaled_alpha(self.op.alpha),
+            zero_weight=self.op.zero_weight,
+            support="at_least" if self.op.at_least else "equal",
+            backend=self.backend,
+        )
+
+    def exponent(self, level: int) -> int:
+        """Return the k for which the operator of a level is in the units of M / 4^k."""
+        # The smaller problems are in the units of the scaled M.
+        return self.problem.exponent + (self._problem(level).exponent if level else 0)
+
+    def first_stage(self, random_state: Any) -> Stage:
+        """Return the stage with which a fit begins: the smallest matrix."""
+        if not self.coarse:
+            return Stage(self.problem.n)
+        seed = int(random_generator(random_state, _STREAM).random() * 2**53)
+        return self.next_stage(Stage(self.problem.n, seed=seed), len(self.coarse))
+
+    def saved_stage(self, level: int = 0, visited: int = 0, seed: int = 0) -> Stage:
+        """Return the stage of a checkpoint, or raise an error that the caller completes."""
+        if level and level > len(self.coarse):
+            raise ValueError(f"its level is {level}, and this fit has {len(self.coarse)}")
+        return self.next_stage(Stage(self.problem.n, visited=visited, seed=seed), level)
+
+    def next_stage(self, stage: Stage, level: int) -> Stage:
+        """Return the stage of a level that follows another stage."""
+        expanded = partial(self._spread, level=level, to=0) if level else np.asarray
+        return replace(stage, level=level, expanded=expanded)
+
+    def start_from(self, outcome: Outcome, level: int) -> Any:
+        """Return a starting factor of a level, from the outcome of a smaller one.
+
+        Items that were merged get the same row, up to noise. The factor is scaled such that X is as close as
+        possible to the positive entries: between two groups, M has zeros as well, so that X is too small.
+        """
+        U = self._spread(np.ldexp(outcome.U, -self.exponent(level)), outcome.stage.level, level)
+        noise = np.random.default_rng([outcome.stage.seed, level]).standard_normal(U.shape)
+        U += (_NOISE * np.linalg.norm(U) / np.sqrt(U.size) * noise).astype(U.dtype)
+        return self.operator(level).asarray(np.ascontiguousarray(U * self._scale(U, level)))
+
+    def _scale(self, U: np.ndarray, level: int) -> float:
+        """Return the number t for which t^2 X is closest to the positive entries of a level."""
+        problem = self._problem(level)
+        i, j, values = problem.positive_pairs()
+        X = pair_scores(U * self.op.signs, U, i, j).astype(np.float64)
+        along = float(X @ np.ldexp(values.astype(np.float64), -2 * problem.exponent))
+        return math.sqrt(along / float(X @ X)) if along > 0 else 1.0
+
+    def _spread(self, U: np.ndarray, level: int, to: int) -> np.ndarray:
+        """Return the factor of a larger level in which all items of a group have the same row of X."""
+        rows = np.arange(self._problem(to).n)
+        for coarser in self.coarse[to:level]:
+            rows = coarser.groups[rows]
+        shares = self._sizes(to) / self._sizes(level)[rows]
+        return U[rows] * np.sqrt(shares)[:, None].astype(U.dtype)
+
+    def _problem(self, level: int) -> Problem:
+        return self.coarse[level - 1].problem if level else self.problem
+
+    def _sizes(self, level: int) -> np.ndarray:
+        """Return the number of items of M in each group of a level."""
+        return self.coarse[level - 1].sizes if level else np.ones(self.problem.n)
+
+
+class Beginning(NamedTuple):
+    """Where a fit begins or resumes: a stage, and a starting factor or a saved state with its history."""
+
+    stage: Stage
+    U0: Any | None
+    loop_state: LoopState | None
+    history: HistoryKeeper
+
+
+def fit_levels(
+    levels: Levels,
+    beginning: Beginning,
+    solver: Solver,
+    limits: Limits,
+    observers: Sequence[Observer],
+    file: CheckpointFile | None,
+) -> tuple[Outcome, HistoryKeeper]:
+    """Run the loop at each level, down to M itself.
+
+    Parameters
+    ----------
+    levels : Levels
+    beginning : Beginning
+    solver : Solver
+    limits : Limits
+        Those of the fit of M. Its time limit includes the other levels.
+    observers : sequence of Observer
+        Notified of the steps of all levels.
+    file : CheckpointFile or None
+
+    Returns
+    -------
+    outcome : Outcome
+        That of M. If the fit was stopped before, its factor comes from the last level that was reached.
+    history : HistoryKeeper
+        The history of the outcome; its counts and times include the other levels.
+    """
+    stage, U0, loop_state, history = beginning
+    while True:
+        # The history must have the step before the checkpoint saves it.
+        writers = [] if file is None else [CheckpointWriter(file, history, solver)]
+        outcome = run(
+            levels.operator(stage.level),
+            solver,
+            U0,
+            replace(_LOOSE, max_time=limits.max_time) if stage.level else limits,
+            observers=[history, *observers, *writers],
+            exponent=levels.exponent(stage.level),
+            resume_from=loop_state,
+            stage=stage,
+        )
+        if stage.level == 0:
+            return outcome, history
+        history, loop_state = HistoryKeeper(), None
+        if outcome.status in _STOPPED:
+            return _ended_early(levels, outcome, solver, limits, [history, *observers]), history
+        U0 = levels.start_from(outcome, stage.level - 1)
+        stage = levels.next_stage(outcome.stage, stage.level - 1)
+
+
+def _ended_early(
+    levels: Levels, outcome: Outcome, solver: Solver, limits: Limits, observers: Sequence[Observer]
+) -> Outcome:
+    """Return the outcome for M of a fit that was stopped at another level.
+
+    It costs a pass. The checkpoint keeps the other level, from which a fit resumes as if it had not stopped.
+    """
+    return run(
+        levels.op,
+        solver,
+        levels.start_from(outcome, 0),
+        limits,
+        observers=observers,
+        exponent=levels.exponent(0),
+        stage=levels.next_stage(outcome.stage, 0),
+        stopped=outcome.status,
+    )

@@ -1,0 +1,209 @@
+"""One pass over the support of M and a list of its zeros, in place of all pairs.
+
+The list holds at least the zeros with X > 0 (:mod:`symrelu.kernels.pair_lists`). First X is computed for the
+listed pairs, and the positive ones are kept, each with both of its items. Then every row sums
+up its part of the excess (:mod:`symrelu.kernels.tiles`) times V: first its support, then its positive
+zeros, in the order of the columns. What was listed in addition makes no difference: the result depends on U
+alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.kernels.jit import compiled
+from symrelu.kernels.pair_lists import PairList
+from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.tiles import Sums
+from symrelu.kernels.transposition import Transposed, transposed
+
+_ROWS_AT_ONCE = 256
+_ROWS_OF_A_GRAM = 4096
+
+# A multiplication in a product of two single rows takes as long as this many in a product of matrices.
+_SLOWNESS = 6
+
+
+# Multiple of eps that sums of squares can lose.
+_ROUNDING = 100
+
+
+class PositivePairs(NamedTuple):
+    """The pairs i <= j of zeros of M with X > 0, at row i, with columns in ascending order."""
+
+    indptr: np.ndarray  # int64
+    indices: np.ndarray  # int32
+    values: np.ndarray  # of X
+    mirrored: Transposed  # the pairs i < j at row j
+
+
+class Entries(NamedTuple):
+    """Entries of a symmetric matrix by row, with columns in ascending order."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+def positive_pairs(U: np.ndarray, signs: np.ndarray, listed: PairList) -> PositivePairs:
+    """Return the listed pairs with X > 0.
+
+    Parameters
+    ----------
+    U : ndarray of shape (n, rank)
+    signs : ndarray of shape (rank,)
+        Of the columns, in the type of U.
+    listed : PairList
+    """
+    n, rank = U.shape
+    signed = U * signs
+    parts = slices(n, _ROWS_AT_ONCE)
+    found: list[Any] = [None] * len(parts)
+    counts = np.zeros(n, np.int64)
+
+    def compare(number: int) -> None:
+        part = parts[number]
+        found[number] = positive_part(part.start, part.stop, signed, U, *listed, counts)
+
+    run_tasks(compare, range(len(parts)), workers_for(_SLOWNESS * rank * len(listed.indices)))
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    indices = np.concatenate([np.empty(0, np.int32), *(part[0] for part in found)])
+    values = np.concatenate([np.empty(0, U.dtype), *(part[1] for part in found)])
+    return PositivePairs(indptr, indices, values, transposed(np.arange(n), indptr, indices, n, below=False))
+
+
+@compiled
+def positive_part(first, last, A, B, indptr, indices, counts):  # type: ignore[no-untyped-def]
+    """Return columns and values of the positive entries of A B^T among the listed ones, for some rows."""
+    size = indptr[last] - indptr[first]
+    columns, values = np.empty(size, np.int32), np.empty(size, A.dtype)
+    at = 0
+    for i in range(first, last):
+        before = at
+        for p in range(indptr[i], indptr[i + 1]):
+            x = product_of_rows(A, i, B, indices[p])
+            if x > 0:
+                columns[at] = indices[p]
+                values[at] = x
+                at += 1
+        counts[i] = at - before
+    return columns[:at].copy(), values[:at].copy()
+
+
+@compiled
+def product_of_rows(A, i, B, j):  # type: ignore[no-untyped-def]
+    """Return the inner product of two rows."""
+    total = A.dtype.type(0)
+    for c in range(A.shape[1]):
+        total += A[i, c] * B[j, c]
+    return total
+
+
+def pass_over_pairs(
+    U: np.ndarray,
+    signs: np.ndarray,
+    V: np.ndarray | None,
+    support: Entries,
+    unknown: Entries,
+    positive: PositivePairs,
+    zero_weight: Any,
+    at_least: bool,
+) -> tuple[np.ndarray | None, Sums]:
+    """Return E V and the sums of squares, where E is the excess at X = (U * signs) U^T.
+
+    Parameters
+    ----------
+    U, signs
+        As in :func:`positive_pairs`.
+    V : ndarray of shape (n, columns), or None
+        Without V only the sums are computed.
+    support, unknown : Entries
+    positive : PositivePairs
+        All zeros of M with X > 0.
+    zero_weight : float of the type of U
+    at_least : bool
+        Whether X >= M suffices on the support.
+    """
+    n, rank = U.shape
+    signed = U * signs
+    right = np.empty((n, 0), U.dtype) if V is None else np.ascontiguousarray(V)
+    out = np.zeros(right.shape, U.dtype)
+    sums = np.zeros((n, len(Sums._fields)))
+    squares = np.zeros(n)  # of X, over all entries that are visited
+
+    def add(part: slice) -> None:
+        add_rows(
+            part.start, part.stop, signed, U, right, support, unknown, positive, zero_weight, at_least,
+            out, sums, squares,
+        )  # fmt: skip
+
+    zeros = len(positive.indices) + len(positive.mirrored.rows)
+    entries = len(support.indices) + len(unknown.indices) + zeros
+    run_tasks(add, slices(n, _ROWS_AT_ONCE), workers_for(_SLOWNESS * (rank + right.shape[1]) * entries))
+    total = Sums(*(float(column) for column in sums.sum(axis=0)))
+    # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
+    whole = square_norm_of_gram(U, signs)
+    negative = whole - float(squares.sum())
+    significant = entries < n * n and negative > _ROUNDING * np.finfo(np.float64).eps * whole
+    return (None if V is None else out), total._replace(negative=negative if significant else 0.0)
+
+
+def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
+    """Return ||X||^2 for X = (U * signs) U^T, in float64 and without forming X."""
+    parts = slices(len(U), _ROWS_OF_A_GRAM)
+    grams = np.empty((len(parts), U.shape[1], U.shape[1]))
+
+    def multiply(k: int) -> None:
+        rows = U[parts[k]].astype(np.float64, copy=False)
+        np.dot(rows.T, rows, out=grams[k])
+
+    run_tasks(multiply, range(len(parts)), workers_for(U.size * U.shape[1]))
+    return float(signs @ grams.sum(axis=0) ** 2 @ signs)
+
+
+@compiled
+def add_rows(  # type: ignore[no-untyped-def]
+    first, last, A, B, V, support, unknown, positive, zero_weight, at_least, out, sums, squares
+):
+    """Add the excess of some rows times V to ``out``, and what Sums counts of them to ``sums``."""
+    zero, mirrored = A.dtype.type(0), positive.mirrored
+    for i in range(first, last):
+        fit = error = above = free = inner = visited = 0.0
+        for p in range(support.indptr[i], support.indptr[i + 1]):
+            j, m = support.indices[p], support.values[p]
+            x = product_of_rows(A, i, B, j)
+            visited += np.float64(x) * np.float64(x)
+            if at_least and x > m:
+                free += np.float64(x) * np.float64(x) - np.float64(m) * np.float64(m)
+                continue
+            e = x - m
+            d = m - (zero if x <= zero else x)
+            fit += np.float64(e) * np.float64(e)
+            error += np.float64(d) * np.float64(d)
+            inner -= np.float64(e) * np.float64(x)
+            add_row(out, i, e, V, j)
+        for q in range(mirrored.indptr[i], mirrored.indptr[i + 1]):
+            x = positive.values[mirrored.places[q]]
+            above += np.float64(x) * np.float64(x)
+            add_row(out, i, zero_weight * x, V, mirrored.rows[q])
+        for p in range(positive.indptr[i], positive.indptr[i + 1]):
+            x = positive.values[p]
+            above += np.float64(x) * np.float64(x)
+            add_row(out, i, zero_weight * x, V, positive.indices[p])
+        for p in range(unknown.indptr[i], unknown.indptr[i + 1]):
+            x = product_of_rows(A, i, B, unknown.indices[p])
+            visited += np.float64(x) * np.float64(x)
+            free += np.float64(x) * np.float64(x)
+        sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 4], sums[i, 6] = fit, error, above, free, inner
+        sums[i, 5] = positive.indptr[i + 1] - positive.indptr[i] + mirrored.indptr[i + 1] - mirrored.indptr[i]
+        squares[i] = visited + above
+
+
+@compiled
+def add_row(out, i, weight, V, j):  # type: ignore[no-untyped-def]
+    """Add a multiple of row j of V to row i of ``out``."""
+    for c in range(V.shape[1]):
+        out[i, c] += weight * V[j, c]

@@ -1,0 +1,231 @@
+"""M as a sparse array, and a list of the zeros at which X can be positive: a pass visits only what matters.
+
+R(U) is zero where M = 0 and X <= 0. In a signed model that is almost everywhere, except at the beginning of a
+fit, so a pass over the support and the listed pairs gives the same numbers as one over all pairs. The list is
+kept from one pass to the next, with a bound that says when a row has to be scanned again
+(:mod:`symrelu.kernels.pair_lists`).
+
+Where too many zeros are positive, as in the model of the paper, a pass visits all pairs in tiles. A sample of
+the rows of X decides, so this depends on U alone, and so do the results: whatever passes came before, the same
+U gives the same numbers. A fit can therefore resume from a checkpoint that does not hold the list.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, scan_again, scan_all
+from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
+from symrelu.kernels.row_references import (
+    EDGES,
+    SAMPLED_ROWS,
+    References,
+    movement,
+    new_references,
+    refer,
+    sample_cosines,
+)
+from symrelu.operators.base import Evaluation
+from symrelu.operators.host import shared_property
+from symrelu.operators.sparse import SparseOperator
+from symrelu.operators.tiled import evaluation_of
+
+# A scan takes a third of a pass over tiles. With so large a share of positive zeros, the products with the
+# listed pairs take the rest of the time.
+_LARGEST_SHARE = 0.03
+
+# Pairs of a list per row, as a multiple of the rank: the memory of a list is then that of a few factors.
+_PAIRS_PER_COLUMN = 16
+
+# A slack that would last for fewer passes is not worth a longer list: all rows are scanned at each pass.
+_FEWEST_PASSES = 1.5
+_PASSES_OF_A_LIST = 8  # for which a new list is made to last, if it is not too long
+
+# With a larger share of rows to be scanned again, a scan of all pairs, which uses the symmetry, is faster.
+_LARGEST_RESCAN = 0.4
+
+
+# If a row has to be scanned again, so are all that have moved by this fraction of what is allowed.
+_SOON = 0.5
+
+
+@dataclass
+class Visits:
+    """How many pairs the passes of an operator have visited.
+
+    Attributes
+    ----------
+    tiled, scanned, listed : int
+        Pairs in tiles, pairs compared with the threshold of a list, and pairs on the list. A pair i, j counts
+        once.
+    """
+
+    tiled: int = 0
+    scanned: int = 0
+    listed: int = 0
+
+
+class ActiveOperator(SparseOperator):
+    """A sparse M, compared with X on the support and where X can be positive.
+
+    Parameters
+    ----------
+    M : csr_array of shape (n, n)
+    unknown : csr_array of bool, or None
+    share : float
+        With a larger share of positive zeros, a pass visits all pairs in tiles.
+    **settings
+        As in :class:`~symrelu.operators.sparse.SparseOperator`.
+
+    Attributes
+    ----------
+    visits : Visits
+        The pairs visited so far.
+    """
+
+    def __init__(
+        self, M: Any, unknown: Any | None = None, *, share: float = _LARGEST_SHARE, **settings: Any
+    ) -> None:
+        super().__init__(M, unknown, **settings)
+        self.share = share
+
+    def _set_model(self, *model: Any) -> None:
+        super()._set_model(*model)
+        self.visits = Visits()
+        self._candidates: Candidates | None = None  # never shared with a copy under another model
+
+    def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
+        listed = self._listed(U)
+        if listed is None:
+            self.visits.tiled += self.n * (self.n + 1) // 2
+            return super()._evaluate(U, V)
+        self.visits.listed += len(listed.indices)
+        excess_product, sums = pass_over_pairs(
+            U,
+            self.signs,
+            V,
+            self._support_entries,
+            self._unknown_entries,
+            positive_pairs(U, self.signs, listed),
+            *self._settings_of_tiles(),
+        )
+        product = None if excess_product is None else np.negative(excess_product, out=excess_product)
+        return evaluation_of(self, product, sums)
+
+    def _listed(self, U: np.ndarray) -> PairList | None:
+        """Return a list of pairs that has all positive ones, or None if that would be too long."""
+        if len(U) != self.n or not np.isfinite(U).all():
+            return None
+        U = np.ascontiguousarray(U)
+        counts = sample_cosines(U, self.signs, self._not_zero)
+        candidates = self._candidates or Candidates(self.signs, self._not_zero, self.side)
+        self._candidates = None
+        try:
+            if counts[EDGES[:-1] >= 0].sum() > self.share * counts_of_all(self.n):
+                return None
+            self.visits.scanned += candidates.update(U, counts)
+        except TooManyPairs:
+            return None
+        self._candidates = candidates
+        return candidates.listed
+
+    @shared_property
+    def _support_entries(self) -> Entries:
+        indptr, indices = self.support
+        return Entries(indptr, indices, self._M.data)
+
+    @shared_property
+    def _unknown_entries(self) -> Entries:
+        if self._unknown is None:
+            return Entries(np.zeros(self.n + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_))
+        unknown = self._unknown
+        return Entries(unknown.indptr.astype(np.int64), unknown.indices.astype(np.int32), unknown.data)
+
+
+class Candidates:
+    """The list of pairs, with the references and the slack for which it holds.
+
+    Parameters
+    ----------
+    signs : ndarray of shape (rank,)
+    known : csr_array
+        Its stored entries are not listed.
+    side : int
+        Rows of a block of a scan.
+    """
+
+    def __init__(self, signs: np.ndarray, known: Any, side: int) -> None:
+        n = known.shape[0]
+        self.signs = signs
+        self.known = known
+        self.side = side
+        self.most = min(_PAIRS_PER_COLUMN * len(signs) * n, n * (n + 1) // 2)
+        self.listed: PairList | None = None
+        self.slack = 0.0
+        self._passes = 0  # since the last scan of all pairs
+        self._references: References | None = None
+
+    def update(self, U: np.ndarray, counts: np.ndarray) -> int:
+        """Make the list valid for U, and return how many pairs were scanned.
+
+        Parameters
+        ----------
+        U : ndarray of shape (n, rank)
+        counts : ndarray of int
+            As :func:`~symrelu.kernels.row_references.sample_cosines` returns them, for the slack of a new list.
+        """
+        self._passes += 1
+        if self.listed is None or self._references is None:
+            return self._scan(U, 0.0)
+        moved = movement(self._references, U)
+        limit = math.sqrt(1 + self.slack) - 1
+        if moved.max() <= limit:
+            return 0
+        # Those that will soon be too far as well: every scan copies the list.
+        again = np.flatnonzero(moved > _SOON * limit)
+        if len(again) > _LARGEST_RESCAN * len(U):
+            return self._scan(U, self._new_slack(moved, counts))
+        refer(self._references, again, U)
+        try:
+            self.listed = scan_again(self.listed, again, *self._scanned_by())
+        except TooManyPairs:
+            return self._scan(U, 0.0)
+        return len(again) * len(U)
+
+    def _scan(self, U: np.ndarray, slack: float) -> int:
+        """Make a new list for U, and return how many pairs were scanned."""
+        self._references = new_references(U, self.signs)
+        self._passes = 0
+        self.slack = slack
+        try:
+            self.listed = scan_all(*self._scanned_by())
+        except TooManyPairs:
+            if slack == 0:  # a function of U alone: whatever came before, these pairs are too many
+                raise
+            return self._scan(U, 0.0)
+        return len(U) * (len(U) + 1) // 2
+
+    def _scanned_by(self) -> tuple[Any, ...]:
+        return self._references, self.slack, self.known, self.side, self.most
+
+    def _new_slack(self, moved: np.ndarray, counts: np.ndarray) -> float:
+        """Return the slack with which a list lasts for several passes, if it does not become too long."""
+        n = len(moved)
+        # Not np.quantile, which warns of the infinite movement of a row that was zero.
+        pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / self._passes
+        # Predicted from a sample: half of the allowed length is the aim.
+        share = min(_LARGEST_SHARE, self.most / (n * (n + 1)))
+        above = np.cumsum(counts[::-1])[::-1]  # cosines above the lower edge of each bin
+        allowed = EDGES[:-1][above <= share * counts_of_all(n)]
+        longest = max(0.0, -float(allowed.min(initial=0.0)))
+        slack = min(_PASSES_OF_A_LIST * pace, longest)
+        return slack if slack > _FEWEST_PASSES * pace else 0.0
+
+
+def counts_of_all(n: int) -> int:
+    """Return the number of pairs in a sample of rows."""
+    return min(SAMPLED_ROWS, n) * n

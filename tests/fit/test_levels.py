@@ -1,0 +1,359 @@
+"""The multilevel start: what it gives, counts, says and survives."""
+
+import logging
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, SOLVERS, random_problem
+from numpy.testing import assert_allclose, assert_array_equal
+from same_fits import assert_same
+from scipy import sparse
+
+from symrelu import Checkpoint, Problem, Status, SymReLU, decompose
+from symrelu.fit import levels as module
+from symrelu.fit.levels import Levels
+from symrelu.fit.loop import run
+from symrelu.fit.settings import Limits
+from symrelu.graphs import self_tuning_graph
+from symrelu.kernels import threads
+from symrelu.problem import coarsening
+
+M = self_tuning_graph(np.random.default_rng(0).random((300, 2)), 8)
+FIT = {"init": "multilevel", "n_negative": 1, "diagonal": "ignore", "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 60)
+    monkeypatch.setattr(coarsening, "_MOST_POSITIVE", 1.0)  # so small a matrix is never sparse
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "fit.ckpt"
+
+
+def operators_of(rank=6, **fit):
+    """Return a solution, and the operators of the matrices that the fit went through, the smallest first."""
+    operators = []
+
+    def noted(op, *arguments, **named):
+        operators.append(op)
+        return run(op, *arguments, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "run", noted)
+        solution = decompose(M, rank, **{**FIT, **fit})
+    return solution, operators
+
+
+def sizes_of(rank=6):
+    return [op.n for op in operators_of(rank, max_iter=1)[1]]
+
+
+def test_levels_go_from_the_smallest_to_the_matrix():
+    sizes = sizes_of()
+    assert sizes[-1] == 300
+    assert sizes[0] <= 60
+    assert len(sizes) == 4
+    assert all(small < 0.8 * large for small, large in pairwise(sizes))
+
+
+def test_the_rank_bounds_the_smallest_matrix():
+    assert sizes_of(rank=6)[0] >= 24
+    assert sizes_of(rank=19)[0] >= 76
+    assert sizes_of(rank=38) == [300]
+
+
+def test_it_needs_fewer_evaluations_than_the_imputed_start():
+    solution = decompose(M, 12, tol=1e-3, **FIT)
+    imputed = decompose(M, 12, tol=1e-3, **{**FIT, "init": "imputed"})
+    assert solution.status is imputed.status is Status.TOLERANCE
+    assert solution.n_evaluations < imputed.n_evaluations
+
+
+def test_a_small_matrix_gets_the_imputed_start(monkeypatch):
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 300)
+    solution = decompose(M, 6, max_iter=5, **FIT)
+    imputed = decompose(M, 6, max_iter=5, **{**FIT, "init": "imputed"})
+    assert_array_equal(solution.U, imputed.U)
+    assert solution.n_evaluations == imputed.n_evaluations
+
+
+def test_same_seed_same_factor_on_any_number_of_threads(monkeypatch):
+    first = decompose(M, 6, max_iter=5, **FIT)
+    monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 10**18)  # one thread
+    assert_array_equal(decompose(M, 6, max_iter=5, **FIT).U, first.U)
+    assert (decompose(M, 6, max_iter=5, **{**FIT, "random_state": 1}).U != first.U).any()
+
+
+def test_random_states_other_than_integers():
+    for state in (None, np.random.default_rng(0), np.random.RandomState(0)):
+        assert decompose(M, 6, max_iter=20, **{**FIT, "random_state": state}).relative_error < 0.5
+
+
+# ------------------------------------------------------------------------------------------- evaluations
+
+
+def test_passes_over_smaller_matrices_count_by_their_pairs():
+    """The passes that the operators have counted, each divided by its part of the pairs."""
+    solution, (*smaller, op) = operators_of(max_iter=5, tol=0)
+    before = sum(other.evaluations * other.n**2 for other in smaller) / op.n**2
+    assert solution.n_evaluations == int(np.ceil(before + op.evaluations))
+    assert_array_equal(solution.history.evaluations, np.ceil(before + np.arange(1, 7)))
+    assert solution.n_iter == 5
+    assert_array_equal(solution.history.iteration, np.arange(6))
+    assert (np.diff(solution.history.seconds) >= 0).all()
+    assert solution.history.seconds[0] > 0
+
+
+def test_the_error_is_that_of_the_matrix():
+    solution = decompose(M, 6, max_iter=3, **FIT)
+    X = (solution.U * solution.signature) @ solution.U.T
+    off = ~np.eye(300, dtype=bool)
+    error = np.linalg.norm((M.toarray() - np.maximum(0, X))[off]) / np.linalg.norm(M.toarray())
+    assert_allclose(solution.relative_error, error, rtol=1e-10)
+
+
+# ------------------------------------------------------------------------------------- every combination
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("backend", ["dense", "sparse", "reference", "torch"])
+def test_every_solver_with_every_backend(name, backend, monkeypatch):
+    monkeypatch.setattr(module, "_LOOSE", Limits(max_iter=5))  # the paper's solvers would take all steps
+    solution = decompose(M, 4, solver=SOLVERS[name], backend=backend, max_iter=2, tol=0, **FIT)
+    assert np.isfinite(solution.U).all()
+    assert solution.history.objective[-1] < solution.history.objective[0] < solution.norm**2
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_start_is_an_array_of_the_operator(name):
+    made = random_problem(0, n=90, rank=3, n_negative=1, ignore_diagonal=True)
+    op = OPERATORS[name](made)
+    levels = Levels(Problem.of(made.M, diagonal="ignore"), op, "sparse", multilevel=True)
+    stage = levels.first_stage(0)
+    small_op = levels.operator(stage.level)
+    U = np.random.default_rng(0).standard_normal((small_op.n, 3))
+    outcome = run(small_op, SOLVERS["PALM"], U, module._LOOSE, stage=stage)
+    U0 = levels.start_from(outcome, 0)
+    assert isinstance(U0, type(op.asarray(np.ones((90, 3)))))
+    assert op.loss(U0).loss < op.norm**2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_negative": 0, "diagonal": "fit"},
+        {"n_negative": 3},
+        {"n_negative": "auto"},
+        {"alpha": 0.05},
+        {"zero_weight": 0.1},
+        {"support": "at_least", "alpha": 0.01},
+        {"mask": np.add.outer(np.arange(300), np.arange(300)) % 7 == 0},
+    ],
+    ids=lambda settings: ", ".join(settings),
+)
+def test_models(settings):
+    solution = decompose(M, 6, max_iter=30, **{**FIT, **settings})
+    imputed = decompose(M, 6, max_iter=30, **{**FIT, **settings, "init": "imputed"})
+    assert solution.objective < 1.5 * imputed.objective
+    assert_array_equal(solution.signature, imputed.signature)
+
+
+def test_masked_entries_do_not_matter():
+    mask = np.add.outer(np.arange(300), np.arange(300)) % 7 == 0
+    first = decompose(M.toarray(), 6, max_iter=3, mask=mask, **FIT)
+    other = decompose(np.where(mask, 5.0, M.toarray()), 6, max_iter=3, mask=mask, **FIT)
+    assert_array_equal(first.U, other.U)
+
+
+def test_float32():
+    single = decompose(M.astype(np.float32), 6, max_iter=3, **FIT)
+    assert single.U.dtype == np.float32
+    assert_allclose(single.relative_error, decompose(M, 6, max_iter=3, **FIT).relative_error, rtol=0.05)
+
+
+@pytest.mark.parametrize("k", [-200, 1, 200])
+def test_scaling_by_a_power_of_4_is_exact(k):
+    first = decompose(M, 6, max_iter=5, **FIT)
+    other = decompose(M * 4.0**k, 6, max_iter=5, **FIT)
+    if abs(k) == 1:
+        assert_allclose(other.relative_error, first.relative_error, rtol=1e-6)
+    assert other.relative_error < 0.5
+    assert np.isfinite(other.U).all()
+
+
+def star(n):
+    A = np.zeros((n, n))
+    A[0, 1:] = A[1:, 0] = 1
+    return A
+
+
+AWKWARD = {
+    "star": star(300),
+    "complete": 1 - np.eye(150),
+    "path": np.eye(300, k=1) + np.eye(300, k=-1),
+    "two components and isolated nodes": np.kron(np.diag([1.0, 1.0, 0.0]), star(100)),
+    "single edges": np.kron(np.eye(75), star(2)),
+    "triangles": np.kron(np.eye(100), 1 - np.eye(3)),
+}
+
+
+@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_graphs(name, diagonal):
+    fit = {**FIT, "diagonal": diagonal, "max_iter": 30}
+    solution = decompose(sparse.csr_array(AWKWARD[name]), 6, **fit)
+    imputed = decompose(sparse.csr_array(AWKWARD[name]), 6, **{**fit, "init": "imputed"})
+    assert solution.relative_error < imputed.relative_error + 0.1
+
+
+def test_the_estimator():
+    model = SymReLU(6, init="multilevel", random_state=0, tol=0.1).fit(M)
+    assert model.embedding_.shape == (300, 6)
+
+
+# -------------------------------------------------------------------------------- progress and early ends
+
+
+def test_callbacks_name_the_level_and_get_a_row_for_each_item():
+    seen = []
+    decompose(M, 6, max_iter=2, tol=0, callback=seen.append, **FIT)
+    steps = [progress.level for progress in seen]
+    assert steps == sorted(steps, reverse=True)
+    assert set(steps) == {0, 1, 2, 3}
+    assert {progress.U.shape for progress in seen} == {(300, 6)}
+    counts = [progress.record.evaluations for progress in seen]
+    assert counts == sorted(counts)
+    # Items that were merged point in the same direction.
+    first = seen[0].U / np.linalg.norm(seen[0].U, axis=1, keepdims=True)
+    assert len(np.unique(first.round(10), axis=0)) < 70
+
+
+def test_lines_name_the_level(caplog):
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(M, 6, max_iter=2, tol=0, verbose=2, **FIT)
+    lines = [record.getMessage() for record in caplog.records]
+    sizes = sizes_of()
+    for level, n in zip((3, 2, 1), sizes, strict=False):
+        assert any(
+            line.startswith(f"level {level} ({n} of 300 items): step 1: relative error") for line in lines
+        )
+    assert lines[-1].startswith("max_iter was reached after 2 steps")
+
+
+def stop_at(level, step, action):
+    def callback(progress):
+        if (progress.level, progress.record.iteration) == (level, step):
+            return action()
+        return None
+
+    return callback
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("action", "status"), [(interrupt, Status.INTERRUPTED), (lambda: True, Status.CALLBACK)]
+)
+def test_a_fit_that_is_stopped_returns_a_factor_of_the_matrix(level, action, status):
+    solution = decompose(M, 6, tol=1e-6, callback=stop_at(level, 2, action), **FIT)
+    assert solution.status is status
+    assert solution.U.shape == (300, 6)
+    assert solution.n_iter == (0 if level else 2)
+    assert len(solution.history) == solution.n_iter + 1
+    again = decompose(M, 6, tol=1e-6, max_iter=1, **{**FIT, "init": solution.U})
+    assert_allclose(again.history.relative_error[0], solution.relative_error, rtol=1e-10)
+    if level == 1:  # what was found so far is better than nothing
+        assert solution.relative_error < 1
+
+
+def test_time_is_limited_at_every_level():
+    solution = decompose(M, 6, tol=0, gtol=0, ftol=0, max_time=1e-9, **FIT)
+    assert solution.status is Status.MAX_TIME
+    assert solution.n_iter == 0
+    assert solution.U.shape == (300, 6)
+
+
+# --------------------------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize("level", [0, 1, 3])
+@pytest.mark.parametrize("random_state", [0, None])
+def test_a_checkpoint_resumes_at_its_level(level, random_state, path, tmp_path):
+    """The file as it is in the middle is what ``kill -9`` would leave."""
+    middle = tmp_path / "middle.ckpt"
+    settings = {**FIT, "random_state": random_state}
+
+    def keep():
+        shutil.copy(path, middle)
+
+    whole = decompose(
+        M,
+        6,
+        max_iter=6,
+        tol=0,
+        checkpoint=Checkpoint(path, every=0),
+        callback=stop_at(level, 4, keep),
+        **settings,
+    )
+    resumed = decompose(M, 6, max_iter=6, tol=0, checkpoint=middle, **settings)
+    assert_same(whole, resumed)
+    assert_array_equal(whole.U, resumed.U)
+
+
+@pytest.mark.parametrize("action", [interrupt, lambda: True])
+def test_a_fit_stopped_at_a_level_goes_on_there(action, path):
+    decompose(M, 6, max_iter=6, checkpoint=path, callback=stop_at(2, 3, action), **FIT)
+    resumed = decompose(M, 6, max_iter=6, checkpoint=path, **FIT)
+    assert_array_equal(resumed.U, decompose(M, 6, max_iter=6, **FIT).U)
+
+
+def test_limits_may_change(path):
+    decompose(M, 6, max_iter=3, tol=0, checkpoint=path, **FIT)
+    resumed = decompose(M, 6, max_iter=7, tol=0, checkpoint=path, **FIT)
+    assert_same(decompose(M, 6, max_iter=7, tol=0, **FIT), resumed)
+
+
+def test_a_level_that_does_not_exist_is_refused(path, monkeypatch):
+    decompose(M, 6, checkpoint=path, callback=stop_at(3, 3, lambda: True), **FIT)
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 200)
+    with pytest.raises(ValueError, match=r"its level is 3, and this fit has 1\. Delete the file"):
+        decompose(M, 6, checkpoint=path, **FIT)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from symrelu import Checkpoint, decompose
+from symrelu.fit import levels
+from symrelu.graphs import self_tuning_graph
+from symrelu.problem import coarsening
+
+levels.FEWEST_ITEMS, coarsening._MOST_POSITIVE = 60, 1.0
+M = self_tuning_graph(np.random.default_rng(0).random((300, 2)), 8)
+
+def kill(progress):
+    if (progress.level, progress.record.iteration) == (1, 4):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+decompose(M, 6, init="multilevel", n_negative=1, diagonal="ignore", random_state=0, max_iter=6,
+          checkpoint=Checkpoint(sys.argv[1], every=0), callback=kill)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_killed_inside_a_level(path):
+    assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == -9
+    resumed = decompose(M, 6, max_iter=6, checkpoint=path, **FIT)
+    whole = decompose(M, 6, max_iter=6, **FIT)
+    assert_array_equal(resumed.U, whole.U)
+    assert_same(whole, resumed)

@@ -1,0 +1,141 @@
+"""The operator that visits only what matters: the same numbers as one that visits all pairs."""
+
+import numpy as np
+import pytest
+from helpers import SOLVERS, active, random_problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from symrelu import decompose
+from symrelu.graphs import self_tuning_graph
+from symrelu.operators import ActiveOperator, SparseOperator
+from symrelu.problem import Problem
+
+
+def graph(n, seed=0, dimension=2):
+    points = np.random.default_rng(seed).random((n, dimension))
+    return Problem.of(self_tuning_graph(points, n_neighbors=min(8, n - 1)), diagonal="ignore")
+
+
+def operators(problem, signature, **settings):
+    data = sparse.csr_array(problem.scaled), problem.unknown
+    return (
+        SparseOperator(*data, signature=signature, **settings),
+        ActiveOperator(*data, signature=signature, share=1.0, **settings),
+    )
+
+
+def signs(rank):
+    return np.where(np.arange(rank) < rank - 1, 1.0, -1.0)
+
+
+def assert_same(expected, found, op):
+    """Compare two passes, relative to ||M||^2 and ||R V||, or to the sums themselves where a path diverges."""
+    for name in ("latent_loss", "loss", "alignment"):
+        value = getattr(expected, name)
+        assert abs(value - getattr(found, name)) <= 1e-10 * max(op.norm**2, 1e-4 * abs(value))
+    assert abs(expected.latent_norm_squared - found.latent_norm_squared) <= 1e-10 * expected.latent_norm_squared
+    scale = max(np.linalg.norm(expected.product), 1e-6 * op.norm)
+    assert np.linalg.norm(expected.product - found.product) <= 1e-10 * scale
+    assert expected.active_zeros == found.active_zeros
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_along_the_path_of_every_solver(name):
+    problem = graph(150)
+    tiles, listed = operators(problem, signs(6))
+    solver = SOLVERS[name]
+    state = solver.init(tiles, np.random.default_rng(0).standard_normal((150, 6)) * 0.2)
+    for _ in range(200):
+        if not np.isfinite(state.objective):  # AAPB with step 10 diverges here
+            break
+        assert_same(tiles.residual_product(state.U, state.U), listed.residual_product(state.U, state.U), tiles)
+        state = solver.step(tiles, state)
+    assert listed.visits.listed > 0
+    assert listed.visits.tiled == 0
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 60), st.integers(1, 5))
+def test_jumps_small_steps_and_rows_that_vanish(seed, n, rank):
+    rng = np.random.default_rng(seed)
+    tiles, listed = operators(graph(n, seed), rng.choice([-1.0, 1.0], rank), tile=int(rng.integers(2, 30)))
+    U = rng.standard_normal((n, rank))
+    for _ in range(25):
+        change = rng.choice(["small", "shrink", "zero", "jump", "back", "none"])
+        some = rng.random(n) < 0.3
+        if change == "small":
+            U = U + 0.02 * rng.standard_normal((n, rank))
+        elif change == "shrink":
+            U = np.where(some[:, None], 1e-3 * U, U)
+        elif change == "zero":
+            U = np.where(some[:, None], 0, U)
+        elif change == "jump":
+            U = np.where(some[:, None], rng.standard_normal((n, rank)), U)
+        elif change == "back":
+            U = -U
+        V = rng.standard_normal((n, 2))
+        assert_same(tiles.residual_product(U, V), listed.residual_product(U, V), tiles)
+
+
+def test_the_result_depends_on_the_factor_alone():
+    """Whatever passes came before: the same bits."""
+    problem, rng = graph(200), np.random.default_rng(0)
+    _, listed = operators(problem, signs(5))
+    U = 0.3 * rng.standard_normal((200, 5))
+    for _ in range(10):
+        U = U + 0.01 * rng.standard_normal((200, 5))
+        found = listed.residual_product(U, U)
+        _, new = operators(problem, signs(5))
+        assert_array_equal(found.product, new.residual_product(U, U).product)
+        assert found.latent_loss == new.loss(U).latent_loss
+
+
+def test_a_list_lasts_for_several_passes():
+    problem, rng = graph(400), np.random.default_rng(0)
+    solution = decompose(problem, 8, n_negative=1, diagonal="ignore", random_state=0, tol=1e-2)
+    _, listed = operators(problem, solution.signature)
+    for _ in range(4):  # the first lists have no slack
+        listed.loss(solution.U + 1e-3 * rng.standard_normal(solution.U.shape))
+    before = listed.visits.scanned
+    for _ in range(10):
+        listed.loss(solution.U + 1e-6 * rng.standard_normal(solution.U.shape))
+    assert listed.visits.scanned - before <= 400 * 401  # two scans of all pairs at most
+
+
+def test_many_positive_zeros_are_left_to_tiles():
+    problem = random_problem(n=40, rank=4, seed=0)
+    op = active(problem)
+    expected = SparseOperator(sparse.csr_array(problem.M), None, **problem.settings())
+    U = np.random.default_rng(0).standard_normal((40, 4))
+    assert_array_equal(op.residual_product(U, U).product, expected.residual_product(U, U).product)
+    assert (op.visits.tiled, op.visits.scanned) == (40 * 41 // 2, 0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_factor_that_is_not_finite_shows(bad):
+    _, listed = operators(graph(30), signs(3))
+    U = np.ones((30, 3))
+    U[3, 1] = bad
+    assert not np.isfinite(listed.loss(U).latent_loss)
+
+
+def test_a_fit_ends_as_with_tiles():
+    problem = graph(300)
+    fits = [
+        decompose(problem, 8, n_negative=1, diagonal="ignore", backend=backend, random_state=0)
+        for backend in ("sparse", "active")
+    ]
+    assert fits[1].relative_error <= 1e-4
+    assert abs(fits[0].n_evaluations - fits[1].n_evaluations) <= 0.2 * fits[0].n_evaluations
+
+
+def test_a_fit_resumes_with_the_same_bits(tmp_path):
+    settings = {"n_negative": 1, "diagonal": "ignore", "backend": "active", "random_state": 0, "tol": 0.0}
+    problem, path = graph(300), tmp_path / "fit.ckpt"
+    whole = decompose(problem, 8, max_iter=40, **settings)
+    decompose(problem, 8, max_iter=25, checkpoint=path, **settings)
+    resumed = decompose(problem, 8, max_iter=40, checkpoint=path, **settings)
+    assert_array_equal(resumed.U, whole.U)
