@@ -7,15 +7,19 @@ from typing import Any
 
 from scipy.sparse import csr_array, eye_array, issparse
 
-from symrelu.operators.base import Evaluation, Operator
+from symrelu.files.block_folder import BlockFolder
+from symrelu.operators.active import ActiveOperator
+from symrelu.operators.base import Evaluation, EvaluationFailed, Operator
 from symrelu.operators.dense import DenseOperator
 from symrelu.operators.reference import ReferenceOperator
 from symrelu.operators.sparse import SparseOperator
 
 __all__ = [
     "BACKENDS",
+    "ActiveOperator",
     "DenseOperator",
     "Evaluation",
+    "EvaluationFailed",
     "Operator",
     "ReferenceOperator",
     "SparseOperator",
@@ -29,8 +33,10 @@ __all__ = [
 _CLASSES = {
     "dense": ("symrelu.operators.dense", "DenseOperator"),
     "sparse": ("symrelu.operators.sparse", "SparseOperator"),
+    "active": ("symrelu.operators.active", "ActiveOperator"),
     "reference": ("symrelu.operators.reference", "ReferenceOperator"),
     "torch": ("symrelu.operators.torch", "TorchOperator"),
+    "dask": ("symrelu.operators.dask", "DaskOperator"),
 }
 BACKENDS = ("auto", *_CLASSES)
 
@@ -58,12 +64,18 @@ def chosen_backend(backend: str, M: Any) -> str:
     Parameters
     ----------
     backend : str
-    M : csr_array or ndarray of shape (n, n)
+    M : csr_array, ndarray or BlockFolder of shape (n, n)
 
     Returns
     -------
     backend : str
     """
+    if isinstance(M, BlockFolder):
+        if backend not in ("auto", "dask"):
+            raise ValueError(
+                f"M is a block folder, which is fitted on a cluster: backend must be 'dask', got {backend!r}."
+            )
+        return "dask"
     automatic = "sparse" if issparse(M) else "dense"
     return automatic if backend == "auto" else backend
 
@@ -78,6 +90,7 @@ def as_operator(
     diagonal: str = "fit",
     mask: Any | None = None,
     backend: str = "auto",
+    client: Any | None = None,
 ) -> Operator:
     """Wrap a checked similarity matrix as the operator that suits it.
 
@@ -96,6 +109,8 @@ def as_operator(
         True where the entry is unobserved.
     backend : str, default="auto"
         A name among ``BACKENDS``; "auto" keeps a sparse M sparse and a dense M dense.
+    client : Client, str or None
+        The cluster of the backend "dask": a client, the address of a scheduler, or None for the current client.
 
     Returns
     -------
@@ -103,9 +118,9 @@ def as_operator(
     """
     backend = chosen_backend(backend, M)
     unknown = unknown_entries(M.shape[0], diagonal, mask)
-    made: Operator = operator_class(backend).of(
-        M, unknown, signature=signature, alpha=alpha, zero_weight=zero_weight, at_least=at_least
-    )
+    model = {"signature": signature, "alpha": alpha, "zero_weight": zero_weight, "at_least": at_least}
+    cluster = {} if client is None else {"client": client}
+    made: Operator = operator_class(backend).of(M, unknown, **model, **cluster)
     return made
 
 

@@ -16,6 +16,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 
+class EvaluationFailed(OSError):
+    """A pass could not be made, for a reason outside of the computation, such as a cluster that went away.
+
+    Attributes
+    ----------
+    outcome : Outcome or None
+        How far the fit got, if the loop had a factor.
+    solution : Solution or None
+        The same as a solution, if :func:`symrelu.decompose` ran the loop.
+    """
+
+    outcome: Any = None
+    solution: Any = None
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """The results of one pass over all pairs at a factor U.
@@ -88,6 +103,9 @@ class Operator(ABC):
     xp: Any
     OPTIONAL: ClassVar[tuple[str, ...]] = ("n_positive", "imputed_matmul", "solve_rows")
     holds_all_pairs: ClassVar[bool] = False  # whether n x n numbers are held, even for a sparse M
+    has_local_matrix: ClassVar[bool] = (
+        True  # whether this process has M, from which smaller matrices can be made
+    )
 
     def __init__(
         self,
@@ -213,6 +231,13 @@ class Operator(ABC):
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
         """Compile what a pass needs, so that timings do not include compilation."""
+
+    def serves(self, client: Any | None) -> bool:
+        """Return whether this operator can be shared by models that run with a client of a cluster."""
+        return client is None
+
+    def release(self) -> None:  # noqa: B027  # most representations hold memory only
+        """Let go of what the operator holds outside of this process. It cannot be used any more."""
 
     def inner(self, A: Any, B: Any) -> float:
         """Return the sum of A * B, summed in float64."""

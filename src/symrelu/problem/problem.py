@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from symrelu.files.block_folder import is_block_folder
 from symrelu.graphs.adapters import aligned_mask, as_similarity
 from symrelu.kernels.arpack import largest_eigenvalue
 from symrelu.kernels.threads import single_threaded_blas
@@ -27,6 +29,7 @@ from symrelu.problem.fingerprints import fingerprint
 from symrelu.validation import (
     DIAGONAL_SETTINGS,
     SUPPORTS,
+    above_diagonal,
     as_array,
     check_choice,
     check_items,
@@ -36,9 +39,14 @@ from symrelu.validation import (
     divided,
     exponent_of,
     hidden,
+    off_diagonal,
+    pair_mask,
     scaled,
     stored,
 )
+
+# What makes a Problem of a block folder: block_problem.py, which builds on this module, puts it here.
+FOLDERS: list[Callable[..., Problem]] = []
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -63,9 +71,8 @@ class Problem:
 
     Examples
     --------
-    >>> from symrelu import decompose, metrics
+    >>> from symrelu import Problem, decompose, metrics
     >>> from symrelu.datasets import make_relu_gram
-    >>> from symrelu import Problem
     >>> problem = Problem.of(make_relu_gram(60, 3, random_state=0)[0], diagonal="ignore")
     >>> problem
     Problem(60 items, dense, float64, diagonal='ignore')
@@ -108,8 +115,9 @@ class Problem:
 
         Parameters
         ----------
-        M : matrix, graph, table, tensor or Problem
-            Anything that :func:`symrelu.graphs.as_similarity` reads. A Problem is returned unchanged.
+        M : matrix, graph, table, tensor, block folder or Problem
+            Anything that :func:`symrelu.graphs.as_similarity` reads, or the path of a block folder
+            (:func:`symrelu.graphs.write_blocks`). A Problem is returned unchanged.
         mask : sparse or dense bool matrix of shape (n, n), or DataFrame, optional
             True where the entry is unobserved. It must be None if M is a Problem, which has its own mask.
         diagonal : {"fit", "ignore", "auto"}, default="fit"
@@ -129,6 +137,8 @@ class Problem:
         if isinstance(M, Problem):
             M._check_no_conflict(mask, diagonal, name)
             problem = M
+        elif is_block_folder(M):
+            problem = FOLDERS[0](M, mask, diagonal)
         else:
             matrix, labels = as_similarity(M)
             # A diagonal that "auto" ignores has no entries to remove, so it can be resolved after the checks.
@@ -163,7 +173,7 @@ class Problem:
         return None if given is None else advice_on_distances(given, self, name)
 
     def skip_advice_on_distances(self) -> None:
-        """Give no advice from now on. Whoever has shown it calls this, so that many fits warn only once."""
+        """Give no advice from now on: whoever has shown it calls this, so that many fits warn only once."""
         vars(self).pop("_given_diagonal", None)
 
     def _check_no_conflict(self, mask: Any | None, diagonal: str, name: str) -> None:
@@ -200,7 +210,7 @@ class Problem:
     @property
     def is_sparse(self) -> bool:
         """Whether M is sparse and must not become n x n."""
-        return bool(sparse.issparse(self.M))
+        return not isinstance(self.M, np.ndarray)
 
     @cached_property
     def largest(self) -> float:
@@ -254,8 +264,8 @@ class Problem:
     @property
     def observed_zeros(self) -> int:
         """Number of observed off-diagonal entries that are zero."""
-        unknown = 0 if self.mask is None else _off_diagonal(self.mask)
-        return self.n * (self.n - 1) - _off_diagonal(self.M) - unknown
+        unknown = 0 if self.mask is None else off_diagonal(self.mask)
+        return self.n * (self.n - 1) - off_diagonal(self.M) - unknown
 
     def parameters_per_pair(self, rank: int) -> float:
         """Return the number of entries in a factor with ``rank`` columns per observed pair with M > 0."""
@@ -265,13 +275,13 @@ class Problem:
 
     def positive_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return i, j and M_ij of the observed pairs i < j with M_ij > 0."""
-        return _above_diagonal(self.M)
+        return above_diagonal(self.M)
 
     def unknown_pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Return i and j of the unobserved pairs i < j."""
         if self.mask is None:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        return _above_diagonal(self.mask)[:2]
+        return above_diagonal(self.mask)[:2]
 
     def block(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the block of M for some items as an ndarray, and a boolean array of its observed entries."""
@@ -308,18 +318,14 @@ class Problem:
         if j is None:
             further = sparse.csr_array(check_mask(aligned_mask(mask_or_i, self.labels), self.n))
         else:
-            further = self._pair_mask(check_items("i", mask_or_i, self.n), check_items("j", j, self.n))
+            further = pair_mask(check_items("i", mask_or_i, self.n), check_items("j", j, self.n), self.n)
         # The sum of boolean sparse arrays is their union.
-        mask = further if self.mask is None else further + sparse.csr_array(self.mask)
-        mask = sparse.csr_array(mask, dtype=bool)
-        return self._from_checked(hidden(self.M, mask), mask, self.diagonal, self.labels)
+        union = further if self.mask is None else further + sparse.csr_array(self.mask)
+        mask = sparse.csr_array(union, dtype=bool)
+        return self._from_checked(self._without(mask), mask, self.diagonal, self.labels)
 
-    def _pair_mask(self, i: np.ndarray, j: np.ndarray) -> Any:
-        """Return a mask of the pairs, in both directions, as a csr_array of bool."""
-        if i.shape != j.shape:
-            raise ValueError(f"i and j must have the same length, got shapes {i.shape} and {j.shape}.")
-        rows, cols = np.concatenate([i, j], axis=None), np.concatenate([j, i], axis=None)
-        return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=self.M.shape)
+    def _without(self, mask: Any) -> Any:
+        return hidden(self.M, mask)
 
     def divided(self, d: np.ndarray) -> Problem:
         """Return the Problem of scaled_ij / (d_i d_j), where ``scaled`` is M / 4^exponent.
@@ -345,6 +351,7 @@ class Problem:
         zero_weight: float = 1.0,
         support: str = "equal",
         backend: str = "auto",
+        client: Any | None = None,
     ) -> Operator:
         """Return ``scaled`` as an operator. It is packed once for each backend and shared between models.
 
@@ -358,9 +365,9 @@ class Problem:
             Weight in (0, 1] of the zeros of M.
         support : {"equal", "at_least"}, default="equal"
             Whether X = M is required where M > 0, or X >= M suffices.
-        backend : str, default="auto"
-            Representation of M, a name in ``symrelu.operators.BACKENDS``; "auto" keeps a sparse M sparse and a
-            dense M dense.
+        backend, client
+            Representation of M, a name in ``symrelu.operators.BACKENDS``, and the cluster of the backend
+            "dask".
 
         Returns
         -------
@@ -368,33 +375,26 @@ class Problem:
             With its own count of evaluations.
         """
         backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
-        if backend not in self._packed:
-            self._packed[backend] = self._pack(backend)
+        if backend not in self._packed or not self._packed[backend].serves(client):
+            self._packed[backend] = self._pack(backend, client)
         # Never the packed operator itself: each caller gets its own count of evaluations.
         at_least = check_choice("support", support, SUPPORTS) == "at_least"
         return self._packed[backend].with_model(
             signature, alpha=alpha, zero_weight=zero_weight, at_least=at_least
         )
 
-    def _pack(self, backend: str) -> Operator:
+    def release(self) -> None:
+        """Let go of what operators hold outside of this process, such as temporary files."""
+        while self._packed:
+            self._packed.popitem()[1].release()
+
+    def _pack(self, backend: str, client: Any | None) -> Operator:
         # A dense M is in memory already; only a conversion can exhaust it.
         if self.is_sparse and operator_class(backend).holds_all_pairs:
             check_memory(self.M.shape, self.dtype, "M")
         with single_threaded_blas():  # so that the digits of the norm do not depend on threads
-            return as_operator(self.scaled, np.ones(1), mask=self.unknown, backend=backend)
+            return as_operator(self.scaled, np.ones(1), mask=self.unknown, backend=backend, client=client)
 
     @cached_property
     def _packed(self) -> dict[str, Operator]:
         return {}
-
-
-def _off_diagonal(matrix: Any) -> int:
-    """Return the number of nonzero off-diagonal entries."""
-    return int(np.count_nonzero(stored(matrix)) - np.count_nonzero(matrix.diagonal()))
-
-
-def _above_diagonal(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, columns and values of the nonzero entries with i < j."""
-    upper = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
-    i, j = (index.astype(np.int64) for index in upper.coords)
-    return i, j, upper.data

@@ -1,0 +1,169 @@
+"""Measure an evaluation on a cluster of processes: time, bytes moved and memory against the number of workers.
+
+    python benchmarks/cluster.py [--n 20000] [--rank 16] [--workers 1 2 4] [--rounds 3] [--json FILE]
+    python benchmarks/cluster.py --csv EDGES.csv --rank 2 --workers 2 --rounds 1     (any list of edges)
+    python benchmarks/cluster.py --make-csv EDGES.csv --n 1000000                    (10 entries per row)
+
+Each number of workers is a LocalCluster of its own, with one thread per worker. Bytes are what the loopback
+interface of the machine counted during the evaluations (Linux only), next to the formula of the block grid:
+rows of the factor that the driver sends, that workers get from each other, and that come back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from evaluation import ENTRIES_PER_ROW, random_graph
+
+PANELS = 8
+
+
+def peak_megabytes() -> float:
+    """Return the peak resident size of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def loopback_bytes() -> int:
+    """Return the bytes that the loopback interface has received, or 0 where that is not known."""
+    counters = Path("/proc/net/dev")
+    if not counters.exists():
+        return 0
+    line = next(line for line in counters.read_text().splitlines() if line.strip().startswith("lo:"))
+    return int(line.partition(":")[2].split()[0])
+
+
+def make_csv(path: Path, n: int) -> None:
+    """Write a list of 5 n different edges between nodes in random order."""
+    rng = np.random.default_rng(0)
+    order = rng.permutation(n)
+    with open(path, "w") as file:
+        file.write("source,target,weight\n")
+        for step in range(1, 6):
+            ends = zip(order.tolist(), np.roll(order, step).tolist(), rng.random(n).tolist(), strict=True)
+            file.writelines(f"v{i},v{j},{w + 0.1:.3f}\n" for i, j, w in ends)
+
+
+def convert(path: Path, folder: Path, rows: int) -> dict[str, float]:
+    """Convert a list of edges in a process of its own; return seconds and the peak size."""
+    program = (
+        "import sys, resource; from symrelu.graphs import convert_to_blocks;"
+        "convert_to_blocks(sys.argv[1], sys.argv[2], rows=int(sys.argv[3]), dtype='float32');"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
+    )
+    begin = time.perf_counter()
+    command = [sys.executable, "-c", program, str(path), str(folder), str(rows)]
+    peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return {"seconds": time.perf_counter() - begin, "megabytes": peak}
+
+
+def measure(folder: Path, rank: int, workers: int, rounds: int) -> dict[str, float]:
+    """Return what evaluations on so many workers take."""
+    from distributed import Client, LocalCluster
+
+    from symrelu import Problem
+    from symrelu.kernels.block_grid import traffic
+
+    problem = Problem.of(folder, diagonal="ignore")
+    quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL, "threads_per_worker": 1}
+    with LocalCluster(n_workers=workers, **quiet) as cluster, Client(cluster) as client:
+        begin = time.perf_counter()
+        op = problem.operator(np.ones(rank), client=client)
+        loading = time.perf_counter() - begin
+        op.warm_up()
+        U = (np.random.default_rng(0).standard_normal((problem.n, rank)) / 3).astype(problem.dtype)
+        op.residual_product(U, U)
+        seconds, before = [], loopback_bytes()
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            op.residual_product(U, U)
+            seconds.append(time.perf_counter() - begin)
+        moved = (loopback_bytes() - before) / rounds
+        peaks = client.run(peak_megabytes).values()
+        problem.release()
+    formula = sum(traffic(problem.M.grid, workers).values()) * rank * problem.dtype.itemsize
+    return {
+        "workers": workers,
+        "loading": loading,
+        "seconds": float(np.median(seconds)),
+        "moved": moved,
+        "formula": formula,
+        "peak": max(peaks),
+        "driver": peak_megabytes(),
+    }
+
+
+def one_machine(folder: Path, rank: int, M: object, rounds: int) -> float:
+    """Return the seconds of an evaluation in this process."""
+    from symrelu import Problem
+
+    op = Problem.of(M, diagonal="ignore").operator(np.ones(rank))
+    U = np.random.default_rng(0).standard_normal((op.n, rank)) / 3
+    op.residual_product(U, U)
+    begin = time.perf_counter()
+    for _ in range(rounds):
+        op.residual_product(U, U)
+    return (time.perf_counter() - begin) / rounds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--n", type=int, default=20000)
+    parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=int, help="rows of a block; default: n / 8, or 100000 of a list")
+    parser.add_argument("--csv", type=Path, help="fit this list of edges instead of a random graph")
+    parser.add_argument("--make-csv", type=Path, help="only write a list of edges of --n nodes")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    if arguments.make_csv:
+        make_csv(arguments.make_csv, arguments.n)
+        return
+    from symrelu.graphs import write_blocks
+
+    result: dict[str, object] = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "blocks")
+        if arguments.csv:
+            result["conversion"] = made = convert(arguments.csv, folder, arguments.rows or 100_000)
+            print(f"conversion: {made['seconds']:.1f} s, peak {made['megabytes']:.0f} MB\n")
+        else:
+            M = random_graph(arguments.n, np.float64)
+            write_blocks(M, folder, rows=arguments.rows or -(-arguments.n // PANELS))
+            result["one machine"] = one_machine(folder, arguments.rank, M, arguments.rounds)
+            print(f"n = {arguments.n}, {ENTRIES_PER_ROW} entries a row, rank {arguments.rank}, float64")
+            print(f"one process: {result['one machine']:.3f} s\n")
+        print(
+            "| workers | loading (s) | evaluation (s) | moved (MB) | formula (MB) | ratio | peak (MB) | "
+            "driver (MB) |"
+        )
+        print(
+            "|--------:|------------:|---------------:|-----------:|-------------:|------:|----------:|------------:|"
+        )
+        rows = []
+        for workers in arguments.workers:
+            row = measure(folder, arguments.rank, workers, arguments.rounds)
+            rows.append(row)
+            print(
+                f"| {workers:7d} | {row['loading']:11.1f} | {row['seconds']:14.3f} | "
+                f"{row['moved'] / 1e6:10.2f} "
+                f"| {row['formula'] / 1e6:12.2f} | {row['moved'] / row['formula']:5.2f} | {row['peak']:9.0f} "
+                f"| {row['driver']:11.0f} |",
+                flush=True,
+            )
+    result["rows"] = rows
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":  # workers import this file again
+    main()

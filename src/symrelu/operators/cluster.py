@@ -1,0 +1,340 @@
+"""A Dask cluster seen by the driver of a fit: who is there, rounds of tasks, and what can go wrong.
+
+Workers come and go. A task whose worker was lost is run again by Dask; what was sent to a lost worker is lost,
+and is sent again here. So a round ends with all its results, or with an error that says what happened.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import symrelu
+from symrelu.operators.base import EvaluationFailed
+
+try:
+    import distributed
+except ImportError as missing:
+    raise ImportError("backend='dask' needs dask: pip install 'symrelu[dask]'.") from missing
+
+PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
+_CONNECTING = 10.0  # seconds to reach a scheduler
+_LOOK = 0.5  # seconds between two looks at the workers
+_SMALL = 500_000  # bytes of arrays that go with tasks; more would burden the scheduler
+_MOST_ATTEMPTS = 20  # to make a round, each of which was spoilt by the loss of a worker
+_MOST_DEATHS = 3  # rounds in a row in which a task took all workers with it that tried it
+
+_ADDRESS_ADVICE = (
+    "Pass client=distributed.Client(...) or the address of a scheduler, or create a distributed.Client first."
+)
+# Evaluated on a worker by a function of Python itself, because symrelu may be missing there.
+_VERSION = "__import__('symrelu').__version__"
+
+_rounds = itertools.count()
+
+Placed = tuple[str, Any]  # a worker, and the future of a task there
+
+
+class ClusterError(EvaluationFailed):
+    """A cluster cannot go on. The best factor so far is in ``solution``, and in the checkpoint."""
+
+
+def check_client(client: Any) -> None:
+    """Raise unless a client is None, the address of a scheduler or a distributed.Client.
+
+    Parameters
+    ----------
+    client : object
+
+    Returns
+    -------
+    None
+    """
+    if client is not None and not isinstance(client, (str, distributed.Client)):
+        raise TypeError(
+            "client must be a distributed.Client, the address of a scheduler or None, "
+            f"got {type(client).__name__}. {_ADDRESS_ADVICE}"
+        )
+
+
+class Cluster:
+    """The workers that a client can use.
+
+    Parameters
+    ----------
+    client : Client, str or None
+        A client, the address of a scheduler, or None for the current client.
+    """
+
+    def __init__(self, client: Any | None = None) -> None:
+        check_client(client)
+        self.given = client
+        self.owned = isinstance(client, str)
+        self.client = _connected(client) if isinstance(client, str) else client or _current_client()
+        self._checked: set[str] = set()
+        self._direct: bool | None = None
+        self._answer: dict[str, int] = {}
+        self._asked = -math.inf
+        self.moved = {"sent": 0, "received": 0}  # bytes of arrays between this process and the workers
+
+    def close(self) -> None:
+        """Close the client if it was made here."""
+        if self.owned:
+            with suppress(Exception):
+                self.client.close(timeout=2)
+
+    def is_for(self, client: Any | None) -> bool:
+        """Return whether this is the cluster of a client and still usable."""
+        return self.client.status == "running" and (
+            client is None or client == self.given or client is self.client
+        )
+
+    def workers(self, *, recently: float = 0.0) -> dict[str, int]:
+        """Return the number of threads of each worker; wait for one if there is none, but not for ever.
+
+        An answer of the scheduler that is at most so many seconds old is used again.
+        """
+        if time.monotonic() - self._asked <= recently and self.client.status == "running":
+            return self._answer
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            found = self._present()
+            if found:
+                self._check_versions(found)
+                self._answer, self._asked = found, time.monotonic()
+                return found
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"The cluster at {self._address} has lost all of its workers, and none came back within "
+                    f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
+                )
+            time.sleep(_LOOK)
+
+    @property
+    def _address(self) -> str:
+        return str(getattr(self.client.scheduler, "address", self.given))
+
+    def _present(self) -> dict[str, int]:
+        """Return the number of threads of each worker, by asking the scheduler."""
+        if self.client.status == "closed":
+            raise ClusterError(
+                "The client of the cluster is closed. Make a new one, and run the fit again; with a "
+                "checkpoint it resumes."
+            )
+        try:
+            return dict(sorted(self.client.nthreads().items()))
+        except (OSError, RuntimeError, AttributeError, TimeoutError) as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: BaseException) -> ClusterError:
+        return ClusterError(
+            f"The scheduler of the cluster at {self._address} cannot be reached any more "
+            f"({str(error) or type(error).__name__}). Start it, and run the fit again; with a checkpoint it "
+            "resumes."
+        )
+
+    def _check_versions(self, workers: Mapping[str, int]) -> None:
+        """Raise if a worker that was not seen before has no symrelu, or another version."""
+        new = [address for address in workers if address not in self._checked]
+        if not new:
+            return
+        try:
+            found = self.client.run(eval, _VERSION, workers=new, on_error="return")
+        except (OSError, ValueError) as error:  # one of them is gone already: the next look shows it
+            if not set(new) - set(self._present()):
+                raise self._unreachable(error) from error
+            return
+        for address, version in found.items():
+            if isinstance(version, OSError):  # gone
+                continue
+            if isinstance(version, BaseException):
+                raise ClusterError(
+                    f"The worker {address} cannot import symrelu ({version}). Install symrelu "
+                    f"{symrelu.__version__} on all workers."
+                )
+            if version != symrelu.__version__:
+                raise ClusterError(
+                    f"The worker {address} has symrelu {version}, but this is symrelu {symrelu.__version__}. "
+                    "Install the same version on all workers."
+                )
+            self._checked.add(address)
+
+    def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Call a function on each worker, and return the results of those that are still there."""
+        workers = list(self.workers())
+        try:
+            found = self.client.run(function, *arguments, workers=workers, on_error="return")
+        except (OSError, ValueError) as error:
+            raise self._unreachable(error) from error
+        return {address: result for address, result in found.items() if not isinstance(result, OSError)}
+
+    def submit(
+        self, name: str, function: Callable[..., Any], *arguments: Any, worker: str, **settings: Any
+    ) -> Placed:
+        """Return the worker and the future of a task that runs there, or elsewhere if the worker is lost."""
+        key = f"symrelu-{name}-{next(_rounds)}-{id(self):x}"
+        try:
+            where = {"workers": [worker], "allow_other_workers": True}
+            return worker, self.client.submit(function, *arguments, key=key, pure=False, **where, **settings)
+        except (RuntimeError, OSError) as error:  # the client is closed
+            self._present()
+            raise self._unreachable(error) from error
+
+    def scatter(self, arrays: Sequence[Any]) -> list[Any]:
+        """Return futures of arrays that are sent to the workers, each to one of them.
+
+        A few small arrays are returned as they are: they travel with the tasks, which is quicker.
+        """
+        size = sum(array.nbytes for array in arrays)
+        self.moved["sent"] += size
+        if size <= _SMALL:
+            return list(arrays)
+        try:
+            return list(self.client.scatter(list(arrays), hash=False, direct=self.direct))
+        except Exception as error:  # a worker is gone, or all: the caller looks and tries again
+            self._present()
+            raise _Lost from error
+
+    def broadcast(self, value: Any) -> Any:
+        """Return the future of an object that is sent to all workers."""
+        try:
+            return self.client.scatter(value, hash=False, direct=self.direct, broadcast=True)
+        except Exception as error:
+            self._present()
+            raise _Lost from error
+
+    @property
+    def direct(self) -> bool:
+        """Whether this process can reach the workers itself, not only through the scheduler."""
+        if self._direct is None:
+            try:
+                self.client.scatter([0], hash=False, direct=True)
+                self._direct = True
+            except Exception:
+                self._direct = False
+        return self._direct
+
+    def run_round(self, make: Callable[[Sequence[int], int], Mapping[int, Placed]], count: int) -> list[Any]:
+        """Return the results of so many tasks.
+
+        Parameters
+        ----------
+        make : callable
+            Takes the numbers of tasks, and of the attempt; submits these tasks and returns what :meth:`submit`
+            returned. It is called again for tasks that were lost together with what had been sent to them.
+        count : int
+
+        Returns
+        -------
+        results : list
+        """
+        results: dict[int, Any] = {}
+        deaths = 0
+        for attempt in range(_MOST_ATTEMPTS):
+            left = [k for k in range(count) if k not in results]
+            try:
+                futures = make(left, attempt)
+            except _Lost:
+                continue
+            try:
+                self._await(futures)
+                killed = self._collect(futures, results)
+            except BaseException:  # Ctrl-C too: nobody waits for these tasks any more
+                self._cancel([future for _, future in futures.values()])
+                raise
+            if len(results) == count:
+                return [results[k] for k in range(count)]
+            deaths = deaths + 1 if killed else 0
+            if deaths >= _MOST_DEATHS:
+                raise ClusterError(f"Workers at {self._address} die whenever they compute: {killed}")
+        raise ClusterError(
+            f"The cluster at {self._address} loses workers so often that {_MOST_ATTEMPTS} attempts at one "
+            "evaluation failed. Look at the logs of the workers."
+        )
+
+    def _await(self, futures: Mapping[int, Placed]) -> None:
+        """Wait until the tasks have ended, one way or another, or there is no worker left for them."""
+        while waiting := [future for _, future in futures.values() if not future.done()]:
+            try:
+                with self.client.as_current():  # wait takes no client: it may find none, or another
+                    distributed.wait(waiting, timeout=_LOOK)
+            except TimeoutError:  # before OSError, of which it is a subclass
+                there = self.workers()  # raises if all are lost for good
+                # Dask does not give tasks of lost workers to new ones, if all others are lost too.
+                gone = [one for worker, one in futures.values() if worker not in there and not one.done()]
+                self._cancel(gone)
+            except (distributed.CancelledError, RuntimeError, OSError) as error:
+                if self.client.status != "running":
+                    self._present()
+                    raise self._unreachable(error) from error
+
+    def _cancel(self, futures: Sequence[Any]) -> None:
+        with suppress(Exception):
+            self.client.cancel(list(futures))
+
+    def _collect(self, futures: Mapping[int, Placed], results: dict[int, Any]) -> str:
+        """Fetch the results of finished tasks; return why workers died, if they did; raise on other errors."""
+        with suppress(Exception):  # all at once, if nothing went wrong
+            found = self.client.gather([future for _, future in futures.values()], direct=self.direct)
+            results.update(zip(futures, found, strict=True))
+        killed = ""
+        for k, (_, future) in futures.items():
+            if k in results:
+                self.moved["received"] += _nbytes(results[k])
+                continue
+            try:  # each by itself, because one that is lost must not cost the others
+                results[k] = self.client.gather(future, direct=self.direct)
+                self.moved["received"] += _nbytes(results[k])
+            except distributed.scheduler.KilledWorker as error:
+                killed = str(error).partition("\n")[0]
+            except (distributed.CancelledError, TimeoutError):
+                self._present()
+            except EvaluationFailed:
+                raise
+            except (OSError, RuntimeError) as error:
+                if self.client.status != "running":
+                    raise self._unreachable(error) from error
+                if not isinstance(error, distributed.comm.CommClosedError):
+                    raise _failed(error) from error
+            except Exception as error:
+                raise _failed(error) from error
+        return killed
+
+
+class _Lost(Exception):
+    """What was sent to a worker is lost."""
+
+
+def _failed(error: BaseException) -> ClusterError:
+    return ClusterError(f"A worker of the cluster failed: {type(error).__name__}: {error}")
+
+
+def _nbytes(result: Any) -> int:
+    """Return the bytes of the arrays in a result."""
+    if isinstance(result, Mapping):
+        return sum(map(_nbytes, result.values()))
+    if isinstance(result, (tuple, list)):
+        return sum(map(_nbytes, result))
+    return int(getattr(result, "nbytes", 0))
+
+
+def _connected(address: str) -> Any:
+    try:
+        return distributed.Client(address, set_as_default=False, timeout=_CONNECTING)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(
+            f"No scheduler answers at {address!r} ({error}). Start one (dask scheduler), or pass the right "
+            "address."
+        ) from error
+
+
+def _current_client() -> Any:
+    try:
+        return distributed.default_client()
+    except ValueError as error:
+        missing = "backend='dask' needs a cluster, but there is no current client."
+        raise ValueError(f"{missing} {_ADDRESS_ADVICE}") from error

@@ -1,0 +1,109 @@
+"""Which worker has which block, with a cluster that is only pretended."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from block_folders import random_similarity
+
+from symrelu.files.block_folder import write_matrix
+from symrelu.operators.block_data import BlockData
+
+pytest.importorskip("distributed", reason="dask is not installed")
+BlockSession = import_module("symrelu.operators.block_session").BlockSession
+
+
+class Pretended:
+    """A cluster whose workers are names, and whose tasks are records."""
+
+    def __init__(self, *workers):
+        self.names, self.submitted, self.closed = list(workers), [], False
+
+    def workers(self, recently=0.0):
+        return dict.fromkeys(self.names, 1)
+
+    def submit(self, name, function, *arguments, worker, **settings):
+        self.submitted.append((name, worker, arguments))
+        return worker, SimpleNamespace(status="finished")
+
+    def scatter(self, arrays):
+        return list(arrays)
+
+    def ask_each(self, function, *arguments):
+        return {name: function(*arguments) for name in self.names}
+
+    def run_round(self, make, count):
+        return list(make(range(count), 0).values())
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def data(tmp_path):
+    (tmp_path / "temporary").mkdir()
+    folder = write_matrix(random_similarity(40), tmp_path / "matrix", rows=5)
+    return BlockData(folder, temporary=(tmp_path / "temporary",))
+
+
+def loads(cluster):
+    found = [arguments[0].block for name, _, arguments in cluster.submitted if name == "load-block"]
+    cluster.submitted.clear()
+    return found
+
+
+def test_blocks_are_read_once_and_those_of_a_replaced_worker_again(data):
+    cluster = Pretended("a", "b", "c")
+    session = BlockSession(cluster, data)
+    assert len(session.over_blocks("survey", None, {})) == 3
+    assert sorted(loads(cluster)) == sorted(data.grid.blocks())
+    session.over_blocks("survey", None, {})
+    assert loads(cluster) == []
+    shares = [list(share) for share in session._shares]
+    cluster.names[1] = "d"  # another worker in its place: only its blocks move
+    session.over_blocks("survey", None, {})
+    assert sorted(loads(cluster)) == sorted(shares[1])
+    cluster.names.append("e")
+    assert len(session.over_blocks("survey", None, {})) == 4
+
+
+def test_a_share_gets_the_panels_that_it_needs(data):
+    cluster = Pretended("a", "b")
+    session = BlockSession(cluster, data)
+    U = np.arange(80.0).reshape(40, 2)
+    session.over_blocks("survey", None, {"U": U})
+    sent = session._send({"U": U})["U"]
+    assert len(sent) == 8
+    assert np.concatenate(sent).tolist() == U.tolist()
+
+
+def test_supports_are_read_where_their_panels_are_solved(data):
+    cluster = Pretended("a", "b", "c")
+    cluster.run_round = lambda make, count: [make(range(count), 0) and {} for _ in range(1)]
+    session = BlockSession(cluster, data)
+    U = np.ones((40, 2))
+    session.over_panels("solve", None, U, [U])
+    read = [(worker, arguments[0]) for name, worker, arguments in cluster.submitted if name == "load-support"]
+    assert sorted(panel for _, panel in read) == list(range(8))
+    assert {worker for worker, _ in read} == {"a", "b", "c"}
+
+
+def test_content_is_sent_if_a_worker_does_not_see_the_files(data):
+    cluster = Pretended("a", "b")
+    assert not BlockSession(cluster, data)._is_shipped()
+    cluster.ask_each = lambda *_: {"a": True, "b": False}
+    assert BlockSession(cluster, data)._is_shipped()
+    assert data.order((0, 0), shipped=False).matrix.content is None
+    assert data.order((0, 0), shipped=True).matrix.content == (data.folder.path / "block-0-0.npz").read_bytes()
+
+
+def test_closing_deletes_temporary_folders(data):
+    cluster = Pretended("a")
+    session = BlockSession(cluster, data)
+    assert session.open
+    session.close()
+    assert not session.open
+    assert cluster.closed
+    assert not data.temporary[0].exists()
+    assert data.folder.path.exists()

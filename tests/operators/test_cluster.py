@@ -1,0 +1,149 @@
+"""What the driver makes of a cluster's answers; real clusters are in test_dask.py."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import symrelu
+from symrelu import decompose
+from symrelu.operators import EvaluationFailed
+
+distributed = pytest.importorskip("distributed", reason="dask is not installed")
+cluster = import_module("symrelu.operators.cluster")
+Cluster, ClusterError = cluster.Cluster, cluster.ClusterError
+
+
+class Answers(distributed.Client):
+    """A client that answers from a script, without a cluster."""
+
+    status = "running"
+    scheduler = SimpleNamespace(address="tcp://nowhere")
+
+    def __init__(self, **answers):
+        self.answers = answers
+
+    def nthreads(self):
+        found = self.answers.get("nthreads", {"a": 1})
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def run(self, function, *arguments, workers, on_error):
+        return dict.fromkeys(workers, self.answers.get("version", symrelu.__version__))
+
+    def cancel(self, futures, **_):
+        for future in futures:
+            future.cancelled = True
+
+    def gather(self, futures, direct):
+        if isinstance(futures, list):
+            return [self.gather(future, direct) for future in futures]
+        if isinstance(futures.result, Exception):
+            raise futures.result
+        return futures.result
+
+    def scatter(self, values, **_):
+        return values
+
+    def __del__(self):
+        pass
+
+
+def ended(result):
+    return "a", SimpleNamespace(result=result, done=lambda: True)
+
+
+def round_of(client, *attempts):
+    """Run a round with given results of each attempt; return the numbers asked for, and the results."""
+    asked = []
+
+    def make(numbers, attempt):
+        asked.append(list(numbers))
+        return {k: ended(attempts[attempt][k]) for k in numbers}
+
+    return asked, Cluster(client).run_round(make, len(attempts[0]))
+
+
+def test_lost_tasks_alone_are_made_again():
+    lost = distributed.CancelledError("gone")
+    asked, results = round_of(Answers(), [1, lost, 3], [None, 2, None])
+    assert asked == [[0, 1, 2], [1]]
+    assert results == [1, 2, 3]
+
+
+def test_errors_of_tasks_are_named_and_the_others_cancelled():
+    with pytest.raises(ClusterError, match="A worker of the cluster failed: ZeroDivisionError: by zero"):
+        round_of(Answers(), [1, ZeroDivisionError("by zero")])
+
+
+def test_a_task_that_kills_every_worker_ends_the_fit():
+    dead = distributed.scheduler.KilledWorker("task", SimpleNamespace(name="w", address="w"), 3)
+    with pytest.raises(ClusterError, match="die whenever they compute"):
+        round_of(Answers(), *[[dead]] * 9)
+
+
+def test_endless_losses_end_the_fit():
+    with pytest.raises(ClusterError, match="attempts at one evaluation failed"):
+        round_of(Answers(), *[[distributed.CancelledError("gone")]] * 30)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ({"nthreads": {}}, "has lost all of its workers"),
+        ({"nthreads": OSError("refused")}, "tcp://nowhere cannot be reached any more"),
+        ({"version": "0.0.1"}, r"worker a has symrelu 0\.0\.1"),
+        ({"version": ImportError("No module named 'symrelu'")}, "worker a cannot import symrelu"),
+    ],
+)
+def test_what_is_wrong_with_the_workers_is_said(monkeypatch, answers, reason):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.0)
+    with pytest.raises(ClusterError, match=reason):
+        Cluster(Answers(**answers)).workers()
+
+
+def test_a_closed_client_is_named():
+    client = Answers()
+    client.status = "closed"
+    with pytest.raises(ClusterError, match="client of the cluster is closed"):
+        Cluster(client).workers()
+    assert not Cluster(client).is_for(None)
+
+
+def test_workers_are_not_asked_for_at_every_round():
+    client = Answers()
+    found = Cluster(client)
+    assert found.workers() == {"a": 1}
+    client.answers = {"nthreads": {"b": 2}}
+    assert found.workers(recently=60) == {"a": 1}
+    assert found.workers() == {"b": 2}
+
+
+def test_small_arrays_go_with_the_tasks():
+    found = Cluster(Answers())
+    small = [np.ones(3)]
+    assert found.scatter(small)[0] is small[0]
+    assert found.moved["sent"] == 24
+
+
+def test_clients_are_checked_before_any_work(no_work):
+    cluster.check_client(None)
+    assert issubclass(ClusterError, EvaluationFailed)
+    with pytest.raises(
+        TypeError, match=r"must be a distributed\.Client, the address of a scheduler or None, got int"
+    ):
+        decompose(np.eye(3), 1, client=3)
+    with pytest.raises(ValueError, match="client= is for backend='dask', got backend='sparse'"):
+        decompose(np.eye(3), 1, backend="sparse", client="tcp://x")
+
+
+def test_without_a_client_it_is_said_how_to_make_one(monkeypatch):
+    def none():
+        raise ValueError("No clients found")
+
+    monkeypatch.setattr(distributed, "default_client", none)
+    with pytest.raises(ValueError, match="there is no current client"):
+        Cluster()
