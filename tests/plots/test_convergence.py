@@ -2,7 +2,9 @@
 
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
+from symrelu import SymReLU
 from symrelu.datasets import make_relu_gram
 from symrelu.fit.decompose import decompose
 from symrelu.fitted.history import History, Record
@@ -47,3 +49,26 @@ def test_axes_that_are_given_are_drawn_on():
     ax = new_figure().add_subplot()
     assert plot_convergence({"fit": history(1.0, 0.5)}, ax) is ax
     assert len(ax.lines) == 1
+
+
+def test_runs_of_any_kind():
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    solution = decompose(M, 3, random_state=0, max_iter=10)
+    model = SymReLU(3, n_negative=0, random_state=0).fit(M)
+    ax = plot_convergence([solution, model, history(1.0, 0.5)])
+    assert [line.get_label() for line in ax.lines] == ["run 1", "run 2", "run 3"]
+    for line, expected in zip(ax.lines, (solution.history, model.history_), strict=False):
+        assert_allclose(line.get_ydata(), expected.relative_error)
+    for run in (solution, model, solution.history):
+        assert len(plot_convergence(run).lines) == 1
+
+
+def test_a_fit_without_error_has_a_linear_axis():
+    assert plot_convergence(history(0.0, 0.0)).get_yscale() == "linear"
+
+
+def test_runs_without_a_history():
+    with pytest.raises(TypeError, match="a Solution, a fitted estimator with history_, or a History, got str"):
+        plot_convergence("fit")
+    with pytest.raises(NotFittedError):
+        plot_convergence(SymReLU())

@@ -8,13 +8,7 @@ import pytest
 from matplotlib import image as images
 from matplotlib import pyplot
 
-from symrelu.plots.figures import new_figure, plain_ticks, save_figure, shown_axes
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    pyplot.close("all")
+from symrelu.plots.figures import is_our_figure, new_figure, plain_ticks, save_figure, shown_axes
 
 
 def drawing():
@@ -91,3 +85,14 @@ def test_ticks_are_plain_numbers(low, high, between):
         assert labels == [f"{place:g}" if shown else "" for place in places]
     decades = 10.0 ** np.arange(-4, 3)
     assert not set(np.round(ax.yaxis.get_minorticklocs(), 9)) & set(decades)
+
+
+@pytest.mark.parametrize("name", ["f.png", "f.svg"])
+def test_our_figures_are_recognised(name, tmp_path):
+    save_figure(new_figure(), tmp_path / name)
+    assert is_our_figure(tmp_path / name)
+    figure = new_figure()
+    figure.savefig(tmp_path / name)
+    assert not is_our_figure(tmp_path / name)
+    (tmp_path / name).write_text("a text about a symrelu figure")
+    assert not is_our_figure(tmp_path / name)

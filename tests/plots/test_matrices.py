@@ -1,5 +1,7 @@
 """Pictures of matrices: cells are averages of entries."""
 
+from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import sparse
 
+from symrelu import LinkPredictor
 from symrelu.datasets import make_relu_gram
 from symrelu.fit.decompose import decompose
-from symrelu.plots import binned, binned_gram, matrices, new_figure, plot_matrices
+from symrelu.plots import binned, binned_gram, matrices, new_figure, plot_fit, plot_matrices
 
 
 def test_binning_averages_cells():
@@ -61,3 +64,63 @@ def test_zeros_have_no_colour_and_all_pictures_one_scale():
         assert (image.get_array().mask == (matrix == 0)).all()
         assert (image.norm.vmin, image.norm.vmax) == (8e-3, 8.0)
         assert len(ax.get_xticks()) == len(ax.get_yticks()) == 0
+
+
+def test_a_fit_is_ordered_by_cluster_with_boundaries():
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.repeat([0, 1, 2], [4, 6, 10]))
+    M = (labels[:, None] == labels).astype(float)
+    solution = decompose(M, 3, random_state=0, max_iter=50)
+    axes = plot_fit(M, solution, labels=labels)
+    for ax, title in zip(axes, ("M", "max(0, X)"), strict=True):
+        assert ax.get_title() == title
+        assert sorted(line.get_ydata()[0] for line in ax.lines[::2]) == [3.5, 9.5]
+        (image,) = ax.images
+        sorted_labels = np.sort(labels)
+        assert_allclose(image.get_array().filled(0), sorted_labels[:, None] == sorted_labels, atol=1e-3)
+
+
+def test_a_fit_on_given_axes_and_without_labels():
+    M, _ = make_relu_gram(30, 3, random_state=0)
+    axes = new_figure().subplots(1, 2)
+    drawn = plot_fit(sparse.csr_array(M), decompose(M, 3, random_state=0, max_iter=5), axes, bins=10)
+    assert list(drawn) == list(axes)
+    assert axes[0].images[0].get_array().shape == (10, 10)
+    assert not axes[0].lines
+
+
+def test_degrees_are_multiplied_again():
+    B = np.kron(np.eye(2), np.ones((8, 8))) - np.eye(16)
+    model = LinkPredictor(3, n_init=1, random_state=0).fit(B)
+    axes = plot_fit(B, model, labels=np.repeat([0, 1], 8))
+    U = model.embedding_ * model.root_degrees_[:, None]
+    X = np.maximum(0, (U * model.signature_) @ U.T)
+    shown = axes[1].images[0].get_array().filled(0)
+    assert_allclose(shown.sum(), X.sum())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((np.eye(4), np.eye(5)), {}, r"M must have shape \(5, 5\)"),
+        ((np.eye(4), np.eye(4)), {"labels": [0, 1]}, "one entry for each of the 4 items"),
+        ((np.eye(4), np.eye(4)), {"bins": 0}, "bins must be"),
+    ],
+)
+def test_fits_that_cannot_be_drawn(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        plot_fit(*arguments, **options)
+
+
+def test_the_order_does_not_depend_on_the_number_of_threads(monkeypatch):
+    """One function has the leading directions, for the map and for the order of the items."""
+    entered = []
+
+    @contextmanager
+    def one_thread():
+        entered.append(True)
+        yield
+
+    monkeypatch.setattr(import_module("symrelu.plots.planar_map"), "single_threaded_blas", one_thread)
+    plot_fit(np.eye(4), np.eye(4))
+    assert entered == [True]

@@ -1,14 +1,12 @@
 """The curve of scores."""
 
-import sys
-
 import numpy as np
 import pytest
 from hidden_pairs import M
 from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.fit.selection import RankSelection, select_rank
-from symrelu.plots import new_figure
+from symrelu.plots import new_figure, plot_rank_curve
 
 QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 
@@ -16,13 +14,6 @@ QUICK = {"n_repeats": 2, "max_iter": 20, "random_state": 0}
 @pytest.fixture(scope="module")
 def found():
     return select_rank(M, [2, 3, 4], n_negative=[0, 1], **QUICK)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def drawn(ax):
@@ -37,7 +28,7 @@ def drawn(ax):
 
 def test_plot(found):
     ax = new_figure().add_subplot()
-    assert found.plot(ax) is ax
+    assert plot_rank_curve(found, ax) is ax
     lines = drawn(ax)
     assert sorted(lines) == ["n_negative=0", "n_negative=1"]
     for negative in (0, 1):
@@ -57,11 +48,19 @@ def handmade(scoring, means, bar=0.01, **axis):
     setting = {"rank": 3, "n_negative": 0, "alpha": 0.0, "zero_weight": 1.0}
     score = {"standard_error": bar, "scores": [0, 0]}
     table = [setting | {name: v, "mean": mean} | score for v, mean in zip(values, means, strict=True)]
-    return RankSelection(table, table[0], table[0], scoring, "best")
+    chosen = {name: table[0][name] for name in setting} | {"diagonal": "fit"}
+    return RankSelection(table, chosen, chosen, scoring, "best")
 
 
 def labels(axis):
     return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def test_the_method_draws_the_same(found):
+    by_method, by_function = drawn(found.plot()), drawn(plot_rank_curve(found))
+    assert list(by_method) == list(by_function)
+    for label, line in by_method.items():
+        assert_allclose(line, by_function[label])
 
 
 def test_plot_of_other_axes():

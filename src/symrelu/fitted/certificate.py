@@ -9,6 +9,7 @@ import numpy as np
 
 from symrelu.kernels.neighbor_counts import Uncertainty, certain_counts, edges_of
 from symrelu.kernels.threads import single_threaded_blas
+from symrelu.plots.cards import card
 
 # The precision in which an index is assumed to compute inner products, also of vectors stored in float16.
 ARITHMETIC = np.float32
@@ -55,6 +56,19 @@ class Certificate:
             f"not exact: {self.wrong_pairs} wrong of {self.n_pairs} pairs ({self.missing} of {self.n_edges} "
             f"edges missing, {self.extra} other pairs found)"
         )
+
+    def _repr_html_(self) -> str:
+        """The card that notebooks show."""
+        rows = [
+            ("wrong pairs", f"{self.wrong_pairs:,} of {self.n_pairs:,}"),
+            ("edges missing", f"{self.missing:,} of {self.n_edges:,}"),
+            ("other pairs found", f"{self.extra:,}"),
+            ("recall, precision", f"{self.recall:.6g}, {self.precision:.6g}"),
+            ("threshold", f"{self.threshold:.6g}"),
+            ("margin", f"{self.margin:.3g}"),
+        ]
+        note = "Every pair was checked, rounding in float32 included."
+        return card(f"Certificate: {'exact' if self.exact else 'not exact'}", rows, note=note)
 
     @property
     def exact(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from symrelu.fitted.archive import arrays_of, read_solution
 from symrelu.fitted.history import History, Status
 from symrelu.fitted.models import FittedModel, OneFactor
 from symrelu.fitted.queries import ModelQueriesMixin
+from symrelu.plots.cards import card
+from symrelu.plots.choice import PlotMixin
 
 # Attributes that only some models have, forwarded by Solution.__getattr__.
 _MODEL_SPECIFIC = ("transform", "score", "canonicalize", "V")
@@ -23,7 +25,7 @@ _FROM_OUTCOME = ("status", "n_iter", "n_evaluations", "relative_error", "norm", 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(ModelQueriesMixin):
+class Solution(PlotMixin, ModelQueriesMixin):
     """The result of a fit: the fitted model, and how the fit went.
 
     Attributes
@@ -89,6 +91,8 @@ class Solution(ModelQueriesMixin):
     history: History
     solver: str
     diagonal: str = "fit"
+
+    _pictures: ClassVar = ("convergence", "map", "spectrum", "link_scores")
 
     @classmethod
     def of(
@@ -194,6 +198,19 @@ class Solution(ModelQueriesMixin):
             f"Solution(n={len(self.U)}, rank={self.rank}, n_negative={self.n_negative}, "
             f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
         )
+
+    def _repr_html_(self) -> str:
+        """The card that notebooks show."""
+        rows = [
+            ("model", f"{self.model.formula}, {type(self.model).__name__}"),
+            ("items", len(self.U)),
+            ("rank", f"{self.rank}, of it {self.n_negative} negative" if self.n_negative else self.rank),
+            ("relative error", f"{self.relative_error:.4g}"),
+            ("steps", f"{self.n_iter} ({self.n_evaluations} evaluations)"),
+            ("solver", self.solver),
+        ]
+        end = f"{'Converged' if self.converged else 'Not converged'}: {self.status.value}. {self.status.advice}"
+        return card("Solution", rows, curve=self.history._curve(), note=end)
 
     def _canonicalized(self) -> Solution:
         """Return the solution whose factor depends only on X, so that runs can be compared.

@@ -8,11 +8,21 @@ from typing import Any
 
 from symrelu.files import write_atomically
 
+# The palette of Okabe and Ito, which people with any colour vision can tell apart, with grey in place of its
+# yellow, which is faint on white.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#606060")
+POSITIVE, NEGATIVE = PALETTE[0], PALETTE[5]
+
+_MARK = "symrelu figure"
+_START = 65536  # bytes of a file in which the mark is
+_KINDS = (b"\x89PNG\r\n\x1a\n", b"<?xml")
+
 
 def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
     """Write a figure atomically, as SVG if the name ends in .svg, else as PNG.
 
-    The same figure gives the same bytes: the file holds no date and no random identifiers.
+    The same figure gives the same bytes: the file holds no date and no random identifiers, but a mark by which
+    ``is_our_figure`` recognises it.
 
     Parameters
     ----------
@@ -24,10 +34,26 @@ def save_figure(figure: Any, path: str | PathLike[str], dpi: int = 120) -> None:
     from matplotlib import rc_context
 
     svg = str(path).endswith(".svg")
-    metadata = {"Date": None} if svg else {"Software": None}
+    metadata = {"Description": _MARK} | ({"Date": None} if svg else {"Software": None})
     # Without a fixed salt, matplotlib gives the elements of an SVG random names.
     with rc_context({"svg.hashsalt": "symrelu"}), write_atomically(path) as file:
         figure.savefig(file, format="svg" if svg else "png", dpi=dpi, metadata=metadata)
+
+
+def is_our_figure(path: str | PathLike[str]) -> bool:
+    """Return whether a file is a PNG or SVG image that :func:`save_figure` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    is_ours : bool
+    """
+    with open(path, "rb") as file:
+        start = file.read(_START)
+    return start.startswith(_KINDS) and _MARK.encode() in start
 
 
 def shown_axes(**settings: Any) -> Any:
@@ -42,8 +68,22 @@ def shown_axes(**settings: Any) -> Any:
     -------
     ax : matplotlib Axes
     """
-    pyplot = _matplotlib("pyplot")
-    return pyplot.figure(layout="constrained", **settings).add_subplot()
+    return shown_figure(**settings).add_subplot()
+
+
+def shown_figure(**settings: Any) -> Any:
+    """Return a new pyplot figure, which notebooks and ``pyplot.show`` display.
+
+    Parameters
+    ----------
+    **settings
+        Passed on to ``pyplot.figure``, such as ``figsize=(6, 4)``.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    return _matplotlib("pyplot").figure(layout="constrained", **settings)
 
 
 def new_figure(**settings: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from symrelu.plots.figures import shown_axes
@@ -16,27 +15,17 @@ _SCORES = {
 }
 
 
-def plot_scores(
-    table: list[dict[str, Any]],
-    grid: Sequence[str],
-    chosen: dict[str, Any],
-    scoring: str,
-    baseline: float,
-    ax: Any | None = None,
-) -> Any:
-    """Plot mean scores with their standard errors; see :meth:`symrelu.RankSelection.plot`.
+def plot_rank_curve(selection: Any, ax: Any | None = None) -> Any:
+    """Draw the mean scores of a rank selection with their standard errors.
+
+    The x axis shows the parameter of the grid with the most values (the rank, if several have the same number),
+    and there is one line for each combination of the others. A ring marks the chosen setting, and a dotted line
+    the score of predicting zero if it is within the y limits. The title says so if Ctrl-C ended the selection.
 
     Parameters
     ----------
-    table : list of dict
-        One record for each setting, as in :class:`symrelu.RankSelection`.
-    grid : sequence of str
-        Columns of the table that are parameters of the model.
-    chosen : dict
-        The row of the table that is marked with a ring.
-    scoring : {"error", "auc", "neighbors"}
-    baseline : float
-        The score of predicting zero.
+    selection : RankSelection
+        The result of :func:`symrelu.select_rank`.
     ax : matplotlib Axes, optional
         Where to draw; a new pyplot figure by default.
 
@@ -44,6 +33,9 @@ def plot_scores(
     -------
     ax : matplotlib Axes
     """
+    table = selection.table
+    grid = [name for name in selection.chosen if name in table[0]]  # it also has the settings of all fits
+    chosen = next(row for row in table if all(row[name] == selection.chosen[name] for name in grid))
     ax = shown_axes(figsize=(6, 4)) if ax is None else ax
     values = {name: list(dict.fromkeys(row[name] for row in table)) for name in grid}
     along = max(grid, key=lambda name: len(values[name]))
@@ -58,11 +50,13 @@ def plot_scores(
         ax.errorbar(x, y, yerr=bars, label=label or None, marker="o", linewidth=1.8, capsize=3)
     at = places[chosen[along]], chosen["mean"]
     ax.scatter(*at, s=140, facecolors="none", edgecolors="black", zorder=3, label="chosen")
-    _label_axes(ax, places, along, [row["mean"] for row in table], scoring)
+    _label_axes(ax, places, along, [row["mean"] for row in table], selection.scoring)
     low, high = ax.get_ylim()
-    if low <= baseline <= high:  # a line far outside would shrink the differences to nothing
-        ax.axhline(baseline, color="grey", linestyle=":", label="predicting zero")
+    if low <= selection.baseline <= high:  # a line far outside would shrink the differences to nothing
+        ax.axhline(selection.baseline, color="grey", linestyle=":", label="predicting zero")
     ax.legend(frameon=False)
+    if not selection.complete:
+        ax.set_title(f"interrupted after {selection.n_fits} fits")
     return ax
 
 

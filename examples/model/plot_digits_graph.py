@@ -99,3 +99,5 @@ for name, model in models.items():
     partial = decompose(M, rank, max_iter=100, mask=mask, random_state=0, **model)
     error = metrics.held_out_error(M, partial.U, partial.signature, mask=mask)
     print(f"{name}: {error:.3f} on hidden pairs")
+
+# sphinx_gallery_thumbnail_number = 2
