@@ -8,14 +8,15 @@ LOWEST := .venv-lowest
 JOBS ?= 2
 PYTEST_OPTIONS := -n $(JOBS) --dist worksteal -q
 
-.PHONY: help demo test test-quick test-lowest lint format docs bench reproduce clean
+.PHONY: help demo test test-quick test-lowest test-browser lint format docs bench reproduce clean
 
 help:
 	@echo "make demo          fit the embedded digits graph and draw demo/demo.png"
 	@echo "make test          run the test suite"
 	@echo "make test-quick    run a few tests of every package (under a minute)"
 	@echo "make test-lowest   run the core of the tests with the lowest versions of all dependencies"
-	@echo "make lint          ruff and mypy"
+	@echo "make test-browser  use the report page in Chromium, installed from the system's packages if possible"
+	@echo "make lint          ruff, mypy and oxlint"
 	@echo "make format        format the code with ruff"
 	@echo "make docs          build the documentation into docs/_build/html"
 	@echo "make bench         print the benchmark tables (minutes)"
@@ -56,10 +57,15 @@ test-quick: $(VENV)/.installed-test
 test-lowest: $(LOWEST)/.installed
 	NUMBA_CACHE_DIR=$(abspath $(LOWEST))/numba $(LOWEST)/bin/python -m pytest $(PYTEST_OPTIONS) -m core tests
 
+test-browser: $(VENV)/.installed-test-browser
+	.ci/install-chromium
+	SYMRELU_BROWSER=1 $(BIN)/python -m pytest -q tests/browser
+
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/oxlint --deny-warnings src/symrelu
 
 format: $(VENV)/.installed-lint
 	$(BIN)/ruff format .

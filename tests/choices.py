@@ -37,6 +37,8 @@ QUICK = (
     "plots/test_convergence.py",
     "problem/test_problem.py::test_what",
     "problem/test_reading.py",
+    "report/test_encoding.py",
+    "report/test_rendering.py",
     "solvers/test_cubic.py",
     "solvers/test_palm.py",
     "test_project.py",

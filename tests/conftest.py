@@ -103,5 +103,5 @@ def no_work(monkeypatch):
     def work(*args, **kwargs):
         raise AssertionError("work started")
 
-    monkeypatch.setattr("symrelu.fit.decompose.run", work)
+    monkeypatch.setattr("symrelu.fit.levels.run", work)
     monkeypatch.setattr("symrelu.problem.problem.as_operator", work)

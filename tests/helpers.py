@@ -16,6 +16,7 @@ from symrelu.fit import loop
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
+from symrelu.operators.active import ActiveOperator
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
 
 PAPER_EXAMPLE = np.array(
@@ -90,6 +91,11 @@ class StrictOperator(ReferenceOperator):
         return np.array(A.to_device(array_api_strict.Device("CPU_DEVICE")))
 
 
+def active(problem: Problem, **settings: Any) -> Operator:
+    unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
+    return ActiveOperator(sparse.csr_array(problem.M), unknown, **problem.settings(), **settings)
+
+
 def strict(problem: Problem) -> Operator:
     return StrictOperator(problem.M, ~problem.unknown, **problem.settings())
 
@@ -108,6 +114,9 @@ OPERATORS = {
     "sparse": sparse_,
     "dense in small tiles": lambda problem: dense(problem, tile=5),
     "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
+    # So small matrices have a large share of positive zeros: the list must be allowed to hold all of them.
+    "active": lambda problem: active(problem, share=1.0),
+    "active in small tiles": lambda problem: active(problem, share=1.0, tile=5),
     "strict": strict,
 }
 # torch is optional, also for the tests: without it, the tables have no lines for it.
@@ -121,7 +130,14 @@ if HAS_TORCH:
     OPERATORS |= TORCH
 # COMPILED: derived from SupportOperator, so their kernels are compiled and they have a ``support``. FOREIGN:
 # all others, mostly on other arrays than NumPy's. The reference, with which both are compared, is in neither.
-COMPILED = ("dense", "sparse", "dense in small tiles", "sparse in small tiles")
+COMPILED = (
+    "dense",
+    "sparse",
+    "dense in small tiles",
+    "sparse in small tiles",
+    "active",
+    "active in small tiles",
+)
 FOREIGN = tuple(name for name in ("strict", *TORCH) if name in OPERATORS)
 
 

@@ -30,6 +30,7 @@ CALLS = {
     "evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1": "/ bare",
     "evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32": "tile 16",
     "transform.py --n 200 --new 100 --rank 3": "in evaluations",
+    "report.py --sizes 60 --rounds 1 --no-browser --output out": "| 60 | 133 | equal weights | 6",
     "rank.py --tasks synthetic --n 30 --seeds 1 --output out": "| n=30, p=0.1 | 0 |",
     (
         "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
@@ -39,6 +40,7 @@ CALLS = {
         "usefulness.py --tasks links --data hubs --methods 'resource allocation' 'preferential attachment' "
         "--seeds 1 --store values.csv --output out"
     ): "| resource allocation | 0.6",
+    "starts.py --problems digits --starts imputed --output out": "'problem': 'digits', 'n': 1797",
     "solvers.py --problems tiny --seeds 1 --iterations 30 --output out": "geometric mean",
 }
 

@@ -64,6 +64,8 @@ def found(path):
     """Return the object at a path of modules, classes and attributes, or None if it is not there."""
     module, *names = path.split(".")
     thing = import_module(module)
+    with suppress(ImportError):
+        import_module(path.rpartition(".")[0])  # a module that its package does not import
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # what moved is no longer at its old path
         for name in names:

@@ -17,11 +17,12 @@ PYPROJECT = ROOT / "pyproject.toml"
 pytestmark = pytest.mark.skipif(not (ROOT / "Makefile").is_file(), reason="only in the repository")
 
 # Distribution -> what is imported, where the names differ.
-MODULES = {"scikit-learn": "sklearn", "faiss-cpu": "faiss"}
+MODULES = {"scikit-learn": "sklearn", "faiss-cpu": "faiss", "dask": "distributed"}
 # Tools that are commands, plugins or names in a configuration: where each is used.
 TOOLS = {
     "ruff": "Makefile",
     "mypy": "Makefile",
+    "oxlint": "Makefile",
     "pre-commit": "CONTRIBUTING.md",
     "pytest-xdist": "Makefile",
     "sphinx": "Makefile",

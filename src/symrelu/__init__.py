@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers
         operators,
         plots,
         problem,
+        report,
         solvers,
         validation,
     )
@@ -54,6 +55,8 @@ __all__ = [
     "decompose",
     "graphs",
     "metrics",
+    "plots",
+    "report",
     "select_rank",
 ]
 
@@ -91,6 +94,7 @@ _PACKAGES = (
     "operators",
     "plots",
     "problem",
+    "report",
     "solvers",
     "validation",
 )

@@ -11,11 +11,12 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from symrelu.files.block_folder import is_block_folder
 from symrelu.fitted.clusters import modularity_of
 from symrelu.kernels import threads
 from symrelu.kernels.scores import pair_scores
 from symrelu.operators import Operator
-from symrelu.problem import Problem, read_hidden
+from symrelu.problem import BlockProblem, Problem, read_hidden
 from symrelu.validation import (
     SUPPORTS,
     check_choice,
@@ -125,6 +126,10 @@ def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any, s
     0.0
     """
     at_least = check_choice("support", support, SUPPORTS) == "at_least"
+    folder = Problem.of(M) if is_block_folder(M) else M
+    if isinstance(folder, BlockProblem):
+        U, signature = _check_factor(folder.M, U, signature)
+        return folder.held_out_error(U, signature, mask, at_least=at_least)
     M, mask = read_hidden(M, mask)
     U, signature = _check_factor(M, U, signature)
     # Squares of very large or very small entries would overflow or underflow.
@@ -281,4 +286,6 @@ def modularity(M: Any, labels: Any, *, mask: Any | None = None) -> float:
     codes = np.unique(column_or_1d(labels), return_inverse=True)[1]
     if len(codes) != problem.n:
         raise ValueError(f"labels must have one entry for each of the {problem.n} items, got {len(codes)}.")
+    if isinstance(problem, BlockProblem):
+        return problem.modularity(codes)
     return modularity_of(problem.scaled, codes)

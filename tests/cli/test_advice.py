@@ -53,6 +53,13 @@ def test_a_fit_with_a_checkpoint_can_be_resumed(status):
     assert "resume" not in advice_of(Status.PLATEAU, flags, checkpoint=Path("fit.ckpt"))
 
 
+@pytest.mark.parametrize(("status", "flag"), [(Status.MAX_ITER, "--max-iter"), (Status.MAX_TIME, "--max-time")])
+def test_a_limit_counts_the_whole_fit(status, flag):
+    advice = advice_of(status, flags_of("resume").values(), checkpoint=Path("f.ckpt"), used=29.3)
+    assert f"symrelu resume f.ckpt {flag} 60. {flag} counts the " in advice
+    assert "of the whole fit, 30 so far." in advice
+
+
 @pytest.mark.parametrize(
     ("message", "words"),
     [

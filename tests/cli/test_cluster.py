@@ -102,5 +102,6 @@ def test_an_early_end_is_shown(blocks_file, monkeypatch, capsys):
     options = ["--clusters", 3, "--seed", 0]
     _, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options)
     assert "stopped" not in out
+    assert "not saved: pass -o clusters.csv" in out
     _, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options, "--max-time", 1e-9)
     assert "--max-time was reached" in out

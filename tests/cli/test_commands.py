@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import symrelu
+from command_line import set_width, symrelu
 
 from symrelu.cli import COMMANDS, app
 from symrelu.cli.commands import load_command
@@ -22,7 +22,7 @@ def test_the_table_has_the_first_paragraph_of_each_command(name):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_ends_with_its_examples(name, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "200")
+    set_width(monkeypatch, 200)
     code, out, _ = symrelu(monkeypatch, capsys, name, "--help")
     assert code == 0
     assert COMMANDS[name].text in out
@@ -34,7 +34,7 @@ def test_the_help_of_a_command_ends_with_its_examples(name, monkeypatch, capsys)
 
 
 def test_the_top_level_help_groups_the_commands(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "200")
+    set_width(monkeypatch, 200)
     code, out, _ = symrelu(monkeypatch, capsys, "--help")
     assert code == 0
     for name, (panel, text) in COMMANDS.items():
@@ -66,7 +66,7 @@ assert run("--version").startswith("symrelu ")
 assert "Exit codes" in run("--help")
 assert "_SYMRELU_COMPLETE" in run(_SYMRELU_COMPLETE="source_bash")
 names = run(_SYMRELU_COMPLETE="complete_bash", COMP_WORDS="symrelu r", COMP_CWORD="1").split()
-assert names[0] == "rank" and names[-1] == "reproduce", names
+assert names[0] == "report" and names[-1] == "reproduce", names
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)

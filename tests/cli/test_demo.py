@@ -27,6 +27,27 @@ def test_rows_are_true(result):
     assert_allclose(result.rows[1].relative_error, metrics.relative_error(result.M, solution.U))
 
 
+def test_the_accuracy_is_that_of_the_clusters_drawn(result):
+    assert result.clustering.n_clusters_ == 10
+    assert result.accuracy == metrics.clustering_accuracy(result.labels, result.clustering.labels_)
+    assert result.accuracy > 0.8
+
+
+def test_the_figure_is_a_page_wide_and_shows_every_model(result, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(demo, "save_figure", lambda figure, path, dpi: drawn.append((figure, dpi)))
+    demo.draw_demo(result, tmp_path / "demo.png")
+    ((figure, dpi),) = drawn
+    assert 1600 <= figure.get_size_inches()[0] * dpi <= 1700
+    M, X, errors, clusters, _ = figure.axes  # and the colour bar
+    assert "1797 digits" in M.get_title()
+    assert "rank 20" in X.get_title()
+    expected = [row.relative_error for row in result.rows] + [row.held_out_error for row in result.rows]
+    assert_allclose([bar.get_width() for bar in errors.patches], expected)
+    assert f"{result.accuracy:.1%}" in clusters.get_title()
+    assert sum(len(part.get_offsets()) for part in clusters.collections) == 1797
+
+
 PNG = b"\x89PNG"
 
 
@@ -38,4 +59,5 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert code == 0
     assert "truncated eigendecomposition" in out
     assert "parameters for each positive pair" in out
+    assert "of the images into the cluster of their digit" in out
     assert (tmp_path / "demo.png").read_bytes()[:4] == PNG

@@ -73,7 +73,10 @@ def test_the_number_of_columns_may_be_left_to_the_data(tmp_path, matrix_file, mo
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["matrix.npz"], "embed must write something: pass --output vectors.csv, --model model.npz, or both."),
+        (
+            ["matrix.npz"],
+            "embed must write something: pass --output embedding.csv, --model model.npz, or both.",
+        ),
         (["matrix.npz", "-o", "v.xlsx"], "must end in .csv"),
         (["matrix.npz", "--model", "v.csv"], "v.csv must end in .npz for the model, got '.csv'"),
         (["matrix.npz", "-o", "no/v.csv"], "/no does not exist. Create it"),
@@ -118,3 +121,16 @@ def test_an_interrupt_before_the_first_evaluation(tmp_path, matrix_file, monkeyp
     assert (code, out) == (130, "")
     assert "nothing was written" in err
     assert not (tmp_path / "v.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "told"), [("v.csv", True), ("v.tsv.gz", True), ("-", True), ("v.json", False)]
+)
+def test_names_that_get_an_apostrophe_are_counted(call, tmp_path, output, told):
+    (tmp_path / "g.csv").write_text("@ann,+49\n+49,bob\nbob,@ann\n-5,bob\n")
+    code, out, err = call("embed", "g.csv", "--components", 2, "--max-iter", 2, "-o", output, "--json")
+    assert code == 0
+    where = "on stdout" if output == "-" else f"in {output}"
+    note = f"1 name begins like a formula and got a leading apostrophe {where}"
+    assert (note in err) is told
+    assert note in "".join(json.loads((err if output == "-" else out).splitlines()[-1])["notes"]) or not told

@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from command_line import set_width
 from scipy import sparse
 
 from symrelu import LinkPredictor, Problem, Status, decompose
 from symrelu.baselines.common_neighbors import resource_allocation
-from symrelu.cli import screen
 from symrelu.fit.link_evaluation import METRICS, evaluate_scores, link_splits, split_generator
 
 QUICK = ["--components", 3, "--n-init", 1, "--max-iter", 3, "--seed", 0, "--splits", 2]
@@ -49,7 +49,7 @@ def test_metrics_are_those_of_the_estimator(graph, call):
 
 
 def test_the_table_has_a_row_for_each_method(graph, call, monkeypatch):
-    monkeypatch.setattr(screen.console, "width", 200)  # no name is wrapped
+    set_width(monkeypatch, 200)  # no name is wrapped
     code, out, err = call("evaluate", graph, *QUICK)
     assert code == 0
     assert all(name in out for name in METHODS)
@@ -61,7 +61,24 @@ def test_few_links_have_no_hits(tmp_path, call):
     np.save(tmp_path / "ring.npy", np.roll(np.eye(12), 1, axis=0) + np.roll(np.eye(12), -1, axis=0))
     code, out, _ = call("evaluate", "ring.npy", *QUICK, "--json")
     assert code == 0
-    assert json.loads(out)["mean"]["symrelu"]["hits_at_50"] is None
+    found = json.loads(out)
+    assert found["mean"]["symrelu"]["hits_at_50"] is None
+    needed = "it needs at least 50 held-out links in each split, and there are 1"
+    assert found["missing"] == {"hits_at_50": f"{needed}. The graph is too small."}
+    code, out, _ = call("evaluate", "ring.npy", *QUICK)
+    assert code == 0
+    assert f"Hits@50 is missing (-): {needed}. The graph is too small." in " ".join(out.split())
+
+
+@pytest.mark.parametrize(("fraction", "missing"), [(0.1, True), (0.3, False)])
+def test_a_larger_fraction_has_hits(graph, call, fraction, missing):
+    _, out, _ = call("evaluate", graph, *QUICK, "--fraction", fraction, "--json")
+    found = json.loads(out)
+    assert (found["mean"]["symrelu"]["hits_at_50"] is None) == missing
+    assert list(found["missing"]) == ["hits_at_50"] * missing
+    least = np.ceil(100 * 50 / found["links"]) / 100
+    assert not missing or f"Pass a --fraction of at least {least:g}." in found["missing"]["hits_at_50"]
+    assert 0.1 < least <= 0.3
 
 
 def test_quiet_prints_nothing(graph, call):

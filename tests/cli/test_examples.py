@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,6 +37,7 @@ FILES = {
     "graph.csv": write_edges,
     "pairs.csv": lambda path: path.write_text("source,target\nn0,n1\nn2,n20\n"),
     "new.csv": lambda path: path.write_text("new,known,weight\nx,n0,1\nx,n1,2\ny,n20,1\n"),
+    "nodes.csv": lambda path: path.write_text("node,kind,size\nn0,a,1\nn1,b,2.5\n"),
     "matrix.npz": lambda path: sparse.save_npz(path, sparse.csr_array(example_matrix())),
     "matrix.mtx": lambda path: io.mmwrite(path, sparse.coo_array(example_matrix())),
 }
@@ -43,8 +46,9 @@ FILES = {
 @pytest.fixture
 def no_long_work(monkeypatch):
     """Leave out the work of the demo and the experiments, which other tests do."""
-    rows = [cli.demo.Row("a model", 0.1, 0.2)]
-    monkeypatch.setattr(cli.demo, "run_demo", lambda callback: cli.demo.Demo(DENSE, None, {}, rows))
+    rows, labels = [cli.demo.Row("a model", 0.1, 0.2)], np.zeros(DENSE.shape[0])
+    result = cli.demo.Demo(DENSE, labels, {}, rows, SimpleNamespace(labels_=labels))
+    monkeypatch.setattr(cli.demo, "run_demo", lambda callback: result)
     monkeypatch.setattr(cli.demo, "draw_demo", lambda result, path: path.write_bytes(b"figure"))
     monkeypatch.setattr(cli.reproduce, "reproduce", written)
     monkeypatch.delenv("SYMRELU_DATA", raising=False)
@@ -63,17 +67,27 @@ EXAMPLES |= {f"reproduce {name}": cli.reproduce.examples_of(name) for name in EX
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run(name, tmp_path, monkeypatch, capsys, no_long_work):
+def test_examples_run(name, tmp_path, monkeypatch, capsys, script, no_long_work):
     monkeypatch.chdir(tmp_path)
     for file, write in FILES.items():
         write(tmp_path / file)
     for example in EXAMPLES[name]:
         program, *arguments = shlex.split(example)
         assert program == "symrelu"
-        code, out, err = symrelu(monkeypatch, capsys, *arguments)
+        redirected = arguments.index(">") if ">" in arguments else len(arguments)
+        # The work of the last commands is replaced, which can only be done in this process.
+        run = partial(symrelu, monkeypatch, capsys) if arguments[0] in ("demo", "reproduce") else script
+        code, out, err = run(*arguments[:redirected])
+        if redirected < len(arguments):
+            (tmp_path / arguments[-1]).write_text(out)
         assert code == 0, f"{example}: {err}"
         if "--json" in arguments:
             assert json.loads(out)["command"].startswith(arguments[0])
         for word in arguments:
-            if word.partition(".")[2] in ("csv", "npz", "json", "tsv", "png", "svg", "ckpt"):
+            if word.partition(".")[2] in ("csv", "npz", "json", "tsv", "png", "svg", "ckpt", "html"):
                 assert (tmp_path / word).stat().st_size > 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_fit_a_line_of_80_columns(name):
+    assert max(map(len, EXAMPLES[name])) <= 78

@@ -8,12 +8,14 @@ from command_line import symrelu
 
 from symrelu.cli import app
 from symrelu.cli.inputs import graph_options, read_input, reading_options
+from symrelu.graphs import GraphFileWarning
 
 
 def test_options_are_those_of_the_reader():
     names = [option.name for option in graph_options()]
     assert names == [
-        "source", "target", "weight", "delimiter", "header", "duplicates", "self_loops", "directed", "key",
+        "source", "target", "weight", "delimiter", "header", "decimal", "duplicates", "self_loops", "directed",
+        "key",
     ]  # fmt: skip
     defaults = {option.name: option.default for option in graph_options()}
     assert reading_options(defaults | {"rank": 3}) == defaults
@@ -72,6 +74,40 @@ def test_notes_say_how_the_file_was_read(tmp_path, monkeypatch, capsys):
     assert names == ["node", "a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("default::symrelu.graphs.GraphFileWarning")
+@pytest.mark.parametrize("options", [[], ["--quiet"]])
+def test_what_may_be_wrong_is_a_warning_also_with_quiet(tmp_path, monkeypatch, capsys, options):
+    (tmp_path / "g.csv").write_text("from,to,minutes\na,b,2\nb,c,1\nc,a,5\n")
+    call = ["fit", tmp_path / "g.csv", "-r", 1, "--max-iter", 1, "-o", tmp_path / "u.csv"]
+    code, _, err = symrelu(monkeypatch, capsys, *call, *options)
+    assert code == 0
+    assert (
+        f"Warning: {tmp_path / 'g.csv'}: columns 'from', 'to' were read as the two ends, every edge has" in err
+    )
+    assert "column 'minutes' not at all. Pass --source and --target for other ends, --weight for other" in err
+    assert "weights, or --weight none for none." in err
+    code, out, err = symrelu(monkeypatch, capsys, *call, *options, "--json")
+    assert "column 'minutes' not at all" in json.loads(out)["warnings"][0]
+    code, out, err = symrelu(monkeypatch, capsys, *call, "--quiet", "--weight", "minutes")
+    assert (code, out, err) == (0, "", "")
+
+
+def test_a_file_that_was_read_before_is_not_warned_of_again(tmp_path):
+    (tmp_path / "g.csv").write_text("from,to,minutes\na,b,2\nb,c,1\n")
+    with pytest.warns(GraphFileWarning, match="column 'minutes' not at all"):
+        read_input(tmp_path / "g.csv", {})
+    assert read_input(tmp_path / "g.csv", {}, again=True).labels.tolist() == ["a", "b", "c"]
+
+
+def test_a_decimal_comma_that_is_not_clear(tmp_path, monkeypatch, capsys):
+    (tmp_path / "g.csv").write_text("a;b;1,234\nb;c;2,345\n")
+    call = ["fit", tmp_path / "g.csv", "-r", 1, "--max-iter", 1, "-o", tmp_path / "u.csv"]
+    code, out, err = symrelu(monkeypatch, capsys, *call)
+    assert (code, out) == (2, "")
+    assert "got '1,234'. Pass --decimal , if this is a decimal comma" in err
+    assert symrelu(monkeypatch, capsys, *call, "--decimal", ",")[0] == 0
+
+
 READERS = {
     "embed": ["-o", "v.csv"],
     "cluster": [],
@@ -100,6 +136,7 @@ READERS = {
         ("binary.csv", "\0\1\2,\0\n", "binary.csv must be a text file, but it has zero bytes"),
         ("negative.csv", "a,b,-1\nb,c,1\n", "nonnegative: edge ('a', 'b') has -1."),
         ("twice.csv", EDGES, "Edge ('a', 'b') is given 2 times. Pass --duplicates sum"),
+        ("both.csv", "a,b,1\na,b,1\nb,a,5\n", "('a', 'b'): pass --duplicates sum --directed sum to add both."),
         ("directed.csv", "a,b,1\nb,a,2\n", "but 2 in the other direction. Pass --directed max"),
         ("broken.npz", "PK", "broken.npz is not a readable npz file (damaged or truncated?)"),
         ("hostile.graphml", '<!DOCTYPE a [<!ENTITY b "c">]><graphml/>', "must be XML without a DOCTYPE"),

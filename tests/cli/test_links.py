@@ -136,7 +136,7 @@ def test_quiet_prints_nothing(matrix_file, call):
         (["graph.csv", "--model", "m.csv"], "m.csv must end in .npz for the model, got '.csv'"),
         (["model.npz", "--components", "3"], "--components must be left out, because model.npz is a saved"),
         (["model.npz", "--of", "0", "--duplicates", "sum"], "--duplicates must be left out"),
-        (["embedding.npz"], "it holds a 'SymReLU'"),
+        (["embedding.npz"], "but it is one of 'symrelu embed' or 'symrelu fit', which does not predict links"),
         (["hostile.npz"], "hostile.npz"),
     ],
 )

@@ -4,15 +4,14 @@ import csv
 import re
 
 import pytest
-from command_line import symrelu
+from command_line import set_width, symrelu
 
 from symrelu.cli import monitor
 
 
 @pytest.mark.parametrize("width", [40, 80, 300])
 def test_no_terminal_cuts_a_number(tmp_path, monkeypatch, capsys, short_fits, width):
-    monkeypatch.setattr(monitor.console, "width", width, raising=False)
-    monkeypatch.setenv("COLUMNS", str(width))
+    set_width(monkeypatch, width)
     code, out, _ = symrelu(monkeypatch, capsys, "reproduce", "synthetic", "--quick", "-o", tmp_path)
     assert code == 0
     assert "…" not in out

@@ -1,11 +1,15 @@
 """Options of the command line."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
-from command_line import symrelu
+from command_line import set_width, symrelu
+from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
 from symrelu import AAPB, LBFGS, PALM, Checkpoint, Eigen, Solution, cli, decompose
+from symrelu.cli.commands import load_command
 
 
 def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, capsys):
@@ -44,8 +48,37 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "max_time": 8.0,
         "random_state": 2,
         "backend": "sparse",
+        "client": None,
         "checkpoint": Checkpoint(tmp_path / "c.npz"),
     }
+
+
+FITTING = ("embed", "cluster", "links", "neighbors", "evaluate", "rank", "fit", "report")
+
+
+@pytest.mark.parametrize("command", FITTING)
+def test_commands_are_reproducible_by_default(command, monkeypatch, capsys):
+    """Without --seed, each call gave another result."""
+    (seed,) = (option for option in load_command(command).params if option.name == "random_state")
+    assert seed.default == 0
+    set_width(monkeypatch, 120)
+    _, out, _ = symrelu(monkeypatch, capsys, command, "--help")
+    (line,) = (line for line in out.splitlines() if line.split()[1:2] == ["--seed"])
+    assert "[default: 0]" in line
+
+
+def test_two_calls_without_a_seed_have_the_same_result(matrix_file, call):
+    for output in ("a.csv", "b.csv"):
+        assert call("embed", matrix_file, "--components", 2, "--max-iter", 3, "-o", output)[0] == 0
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+
+
+def test_a_checkpoint_of_a_fit_without_a_seed_is_resumed(matrix_file, call):
+    fit = ("fit", matrix_file, "--rank", 2, "-o", "fit.npz", "--checkpoint", "fit.ckpt")
+    assert call(*fit, "--max-iter", 3)[0] == 0
+    assert call("resume", "fit.ckpt", "--max-iter", 6)[0] == 0
+    expected = decompose(sparse.load_npz(matrix_file), 2, random_state=0, max_iter=6)
+    assert_array_equal(Solution.load("fit.npz").U, expected.U)
 
 
 @pytest.mark.parametrize(

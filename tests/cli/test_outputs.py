@@ -1,6 +1,7 @@
 """Checks of output files, and errors that name them."""
 
 import errno
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +63,8 @@ def test_an_error_with_a_name_is_kept(error, tmp_path):
     with pytest.raises(OSError, match=r"all|denied") as caught, naming_output(tmp_path):
         raise error
     assert caught.value is error
+
+
+def test_stdin_and_stdout_are_not_one_file_given_twice():
+    with pytest.raises(ValueError, match=r"stdin \(-\) cannot be read"):
+        check_files((Path("-"),), (Path("-"),))

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from symrelu import cli, decompose, metrics, select_rank
 from symrelu.fit import selection
+from symrelu.solvers import get_solver
 
 INTEGERS = partial(cli.rank._integers, n=7, example="1,2")
 PNG = b"\x89PNG"
@@ -48,7 +49,7 @@ def test_scores_are_those_of_select_rank(tmp_path, matrix_file, monkeypatch, cap
     assert plot.read_bytes()[:4] == PNG
     chosen = expected.chosen
     negative = f" --n-negative {chosen['n_negative']}" if chosen["n_negative"] else ""
-    assert f"--rank {chosen['rank']}{negative} --diagonal ignore --seed 0 --max-iter 20 --mask " in words(out)
+    assert f"--rank {chosen['rank']}{negative} --diagonal ignore --max-iter 20 --mask " in words(out)
     assert "chosen" in out
     assert caplog.records[-1].getMessage() == repr(expected), "the progress is shown"
 
@@ -56,7 +57,7 @@ def test_scores_are_those_of_select_rank(tmp_path, matrix_file, monkeypatch, cap
 def test_ranks_are_searched_by_default(matrix_file, monkeypatch, capsys):
     code, out, _ = symrelu(monkeypatch, capsys, "rank", matrix_file, "--seed", 0, "--repeats", 2)
     assert code == 0
-    assert "--rank 3 --seed 0 --output" in words(out)
+    assert "--components 3 --n-negative 0 --diagonal fit --output embedding.csv" in words(out)
     assert select_rank(sparse.load_npz(matrix_file), random_state=0, n_repeats=2).chosen["rank"] == 3
 
 
@@ -85,7 +86,7 @@ def test_an_interrupt_before_the_first_score(tmp_path, matrix_file, monkeypatch,
     output = tmp_path / "scores.csv"
     code, _, err = symrelu(monkeypatch, capsys, "rank", matrix_file, "-o", output)
     assert code == 130
-    assert "Interrupted before the first score: nothing was written" in words(err)
+    assert "Interrupted before there was a result: nothing was written" in words(err)
     assert not output.exists()
 
 
@@ -168,24 +169,29 @@ def test_the_next_command_makes_the_chosen_fit(matrix_file, monkeypatch, capsys,
     sparse.save_npz("my mask.npz", metrics.random_mask(60, 0.1, random_state=5))
     calls = []
 
-    def recorded(problem, **settings):
-        calls.append((problem.mask, settings))
-        return decompose(problem, **settings)
+    def recorded(problem, rank, **settings):
+        calls.append((problem.mask, {"rank": rank, **settings}))
+        return decompose(problem, rank, **settings)
 
     monkeypatch.setattr(selection, "decompose", recorded)
     monkeypatch.setattr(cli.fit, "decompose", recorded)
+    monkeypatch.setattr("symrelu.estimators.base.decompose", recorded)
     options = ["--ranks", 2, "--repeats", 2, *arguments]
     code, out, _ = symrelu(monkeypatch, capsys, "rank", "my graph.npz", *options)
     assert code == 0
     command = shlex.split(out.partition("Next: ")[2])
-    assert command[:3] == ["symrelu", "fit", "my graph.npz"]
+    only_fit = {"--mask", "--step-size", "--no-safeguard", "--alpha"} & set(arguments)
+    assert command[:3] == ["symrelu", "fit" if only_fit else "embed", "my graph.npz"]
     assert symrelu(monkeypatch, capsys, *command[1:])[0] == 0
     (_, compared), _, (mask, settings) = calls
-    assert settings["random_state"] == (3 if "--seed" in arguments else None)
+    assert settings["random_state"] == (3 if "--seed" in arguments else 0)
     assert (mask is not None) == ("--mask" in arguments)
-    own = {"random_state", "callback", "checkpoint"}
+    own = {"random_state", "callback", "checkpoint", "verbose"}
+    settings["solver"] = get_solver(settings["solver"])
     if "--max-iter" not in arguments:
         own |= {"max_iter", "ftol"}  # a selection stops its fits early
+    if command[1] == "embed":
+        own.add("tol")  # its default is lower
     assert {name: value for name, value in settings.items() if name not in own} == {
         name: value for name, value in compared.items() if name not in own
     }

@@ -202,8 +202,8 @@ MINE = {
     "mine.tsv": b"x1\tnode\n1\tann\n",
     "mine.json": b'[\n{"node": 1, "x2": 3}\n]\n',
     "mine.parquet": b"mine",
-    "mine.png": b"<?xml version='1.0'?>",
-    "mine.svg": b"<?xml version='1.0'?><html></html>",
+    "mine.png": b"\x89PNG\r\n\x1a\n a photograph",
+    "mine.svg": b"<?xml version='1.0'?><svg></svg>",
     "folder/mine.npz": b"mine",
 }
 

@@ -1,6 +1,5 @@
 """What is shown on the terminal."""
 
-import errno
 import io as streams
 import json
 import logging
@@ -145,8 +144,8 @@ def test_quiet_leaves_warnings(capsys):
     assert capsys.readouterr() == ("", "Warning: shown\n")
 
 
-def step(error):
-    return SimpleNamespace(record=SimpleNamespace(relative_error=error))
+def step(error, level=0):
+    return SimpleNamespace(record=SimpleNamespace(relative_error=error), level=level)
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
@@ -160,6 +159,18 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys)
     assert err.splitlines() == [
         "a[b]c.npz: step 2 of at most 10, relative error 0.25, at most 0:01:20 left",
         "a[b]c.npz: step 4 of at most 10, relative error 0.1, at most 0:00:52 left",
+    ]
+
+
+def test_lines_of_smaller_matrices_name_their_level_and_count_no_steps(monkeypatch, capsys):
+    clock = iter([90.0, 101.0, 104.0, 115.0])
+    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
+    with screen.fit_progress("x", 10) as callback:
+        for error, level in ((0.5, 2), (0.4, 1), (0.3, 0), (0.2, 0)):
+            callback(step(error, level))
+    assert capsys.readouterr().err.splitlines() == [
+        "x: level 1 of the start, relative error 0.4",
+        "x: step 2 of at most 10, relative error 0.2, at most 0:01:28 left",
     ]
 
 
@@ -178,6 +189,12 @@ def test_progress_on_a_terminal_is_a_bar(terminal, capsys):
         callback(step(0.123456))
     assert "1/10 relative error 0.1235" in terminal.getvalue()
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_names_the_level_of_a_smaller_matrix(terminal):
+    with screen.fit_progress("graph.npz", 10) as callback:
+        callback(step(0.3, level=2))
+    assert "0/10 relative error 0.3 at level 2" in terminal.getvalue()
 
 
 def test_messages_of_a_search_replace_one_another(terminal):
@@ -229,14 +246,3 @@ def test_the_steps_of_an_estimator_are_shown(terminal):
         estimator.fit(M)
     assert "3/3 relative error" in terminal.getvalue()
     assert not hasattr(estimator, "_skl_callbacks")
-
-
-def test_messages_that_nobody_reads_do_not_end_the_run(monkeypatch):
-    class Broken(streams.StringIO):
-        def write(self, text):
-            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
-
-    console = screen._ErrorConsole(file=Broken())
-    monkeypatch.setattr(screen, "errors", console)
-    screen.note("not read")
-    assert console.quiet

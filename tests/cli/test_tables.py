@@ -94,7 +94,7 @@ def test_parquet_without_pyarrow_is_refused_before_the_work(tmp_path, monkeypatc
 @pytest.mark.parametrize("name", ["t", "t.npz", "t.xlsx", "csv"])
 def test_other_extensions_are_refused(tmp_path, name):
     assert not is_table(tmp_path / name)
-    with pytest.raises(ValueError, match=r"must end in \.csv, .* or \.json, got"):
+    with pytest.raises(ValueError, match=r"must end in \.csv, .* or \.json, or be - for stdout, got"):
         check_table_output(tmp_path / name)
 
 

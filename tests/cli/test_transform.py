@@ -98,7 +98,7 @@ def test_a_solution_has_row_numbers(model, call, tmp_path):
         (["new.npz", "new.csv", "-o", "v.csv"], "new.npz"),
         (
             ["links.npz", "new.csv", "-o", "v.csv"],
-            "links.npz cannot be read as a saved SymReLU: it holds a 'LinkPre",
+            "links.npz must be a model of 'symrelu embed' or 'symrelu neighbors', but it is one of",
         ),
         (["samples.npz", "new.csv", "-o", "v.csv"], "it was fitted to samples, which only Python can read"),
         (["model.npz", "new.csv", "-o", "model.npz"], "must be different files"),

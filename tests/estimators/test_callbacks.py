@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import SymReLU
 from symrelu.datasets import make_relu_gram
+from symrelu.fit.loop import FitProgress
 
 ProgressBar = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9").ProgressBar
 
@@ -52,6 +53,19 @@ def test_callbacks_of_scikit_learn(M):
     assert recorder.calls == ["setup", "begin fit", *steps, "end fit", "teardown"]
     assert recorder.scores[-1] > recorder.scores[0]
     assert_array_equal(estimator.embedding_, SymReLU(3, random_state=0).fit(M).embedding_)
+
+
+def test_smaller_matrices_of_a_start_are_no_subtasks(M, monkeypatch):
+    monkeypatch.setattr("symrelu.fit.levels.FEWEST_ITEMS", 20)
+    monkeypatch.setattr("symrelu.problem.coarsening._MOST_POSITIVE", 1.0)
+    recorder, levels = Recorder(), []
+    monkeypatch.setattr(
+        "symrelu.fit.loop.FitProgress",
+        lambda *progress: levels.append(progress[-1]) or FitProgress(*progress),
+    )
+    estimator = SymReLU(2, init="multilevel", random_state=0).set_callbacks(recorder).fit(M)
+    assert max(levels) > 0
+    assert recorder.calls.count("end step") == estimator.n_iter_
 
 
 def test_a_callback_stops_the_fit(M):

@@ -207,6 +207,7 @@ def test_every_setting_counts():
         "max_time": 100.0,
         "random_state": 3,
         "backend": "reference",
+        "client": None,
         "verbose": 0,
     }
     predictor = LinkPredictor(4, degree_regularization=0.3, shrinkage=0.1, n_init=1, **settings).fit(B)

@@ -1,9 +1,5 @@
 """The vectors in an index of faiss: it returns exactly the graph."""
 
-import re
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
 from example_graphs import GRAPHS, random_graph
@@ -81,14 +77,3 @@ def test_a_fit_after_faiss_was_used_is_the_same(stored, graph):
     model, _ = stored
     again = NeighborEmbedding(dtype=model.dtype, max_iter=100, random_state=0).fit(graph)
     assert_array_equal(again.item_vectors_, model.item_vectors_)
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "neighbors.rst"
-
-
-@pytest.mark.skipif(not PAGE.is_file(), reason="docs/ is part of the repository only")
-def test_the_example_of_the_documentation():
-    code = re.search(r"\.\. code-block:: python\n\n((?:   .*\n|\n)+)", PAGE.read_text(encoding="utf-8"))[1]
-    names = {"model": NeighborEmbedding(max_iter=100, random_state=0).fit(GRAPHS["grid"])}
-    exec(textwrap.dedent(code), names)
-    assert_array_equal(np.sort(names["neighbors"]), np.flatnonzero(GRAPHS["grid"].toarray()[names["node"]]))

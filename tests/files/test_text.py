@@ -1,6 +1,8 @@
 """Text files, plain and compressed."""
 
 import gzip
+import shutil
+import subprocess
 
 import pytest
 
@@ -35,7 +37,7 @@ def test_other_encodings(tmp_path, name):
         file.read()
     path = write(tmp_path / name, "a,b\n".encode("utf-16"))
     with (
-        pytest.raises(ValueError, match=r"must be text in UTF-8, but it is in UTF-16. Save it in UTF-8"),
+        pytest.raises(ValueError, match=r"must be text in UTF-8, but it is in UTF-16\. In Excel, save it as"),
         open_text(path, 4) as file,
     ):
         file.read()
@@ -85,3 +87,21 @@ def test_long_lines(tmp_path):
     path = write(tmp_path / "a.txt.gz", b"a\n" + b"x" * 2**21)
     with open_text(path, 4) as file, pytest.raises(ValueError, match="at most 1048576 characters, but line 2"):
         list(Lines(path, file))
+
+
+@pytest.mark.skipif(shutil.which("iconv") is None, reason="needs iconv")
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+@pytest.mark.parametrize("name", ["my list.csv", "a.csv.gz"])
+def test_the_proposed_command_converts_a_file(tmp_path, encoding, name):
+    """The message said what is wrong, but not how to mend it."""
+    text = "Müller,Kovač\n" if encoding == "utf-16" else "Müller,Žižek\n"
+    path = tmp_path / name
+    with gzip.open(path, "wb") if name.endswith("gz") else open(path, "wb") as file:
+        file.write(text.encode(encoding))
+    with pytest.raises(ValueError, match="CSV UTF-8") as refused, open_text(path, 4) as file:
+        file.read()
+    command = str(refused.value).partition("in a shell: ")[2]
+    subprocess.run(command, shell=True, check=True, timeout=60)
+    (new,) = tmp_path.glob("*_utf8.csv")
+    with open_text(new, 4) as file:
+        assert file.read() == text

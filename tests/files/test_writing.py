@@ -85,3 +85,40 @@ def test_no_interruption_leaves_anything_behind(tmp_path, error):
     with pytest.raises(error):
         interrupted()
     assert list(tmp_path.iterdir()) == []
+
+
+class Refused:
+    """An ``open`` that fails for new files, as in a folder of another user, which root does not know."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __call__(self, path, mode="r", *rest):
+        if "x" in mode:
+            raise self.error(13, "Permission denied", str(path))
+        return open(path, mode, *rest)
+
+
+def test_an_error_names_the_output_not_its_temporary_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("symrelu.files.writing.open", Refused(PermissionError), raising=False)
+    message = r"^The output .*out\.csv cannot be written: Permission denied\. Choose another folder\.$"
+    with pytest.raises(PermissionError, match=message):
+        check_output(tmp_path / "out.csv")
+    with pytest.raises(PermissionError, match=message), write_atomically(tmp_path / "out.csv"):
+        pytest.fail("nothing can be written")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="requires a folder in which nobody can write")
+def test_a_folder_in_which_nobody_can_write():
+    with pytest.raises(OSError, match=r"The output /proc/x\.csv cannot be written"):
+        check_output("/proc/x.csv")
+
+
+def test_a_rename_that_fails_names_the_output(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"The output .*out cannot be written: Is a directory"),
+        write_atomically(tmp_path / "out"),
+    ):
+        (tmp_path / "out").mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

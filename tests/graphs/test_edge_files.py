@@ -3,14 +3,16 @@
 import csv
 import gzip
 import io
+import warnings
 
 import numpy as np
 import pytest
+from graph_sources import pd
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from symrelu.graphs import from_edges, read_graph, read_graph_file
+from symrelu.graphs import GraphFileWarning, from_edges, read_graph, read_graph_file
 
 FOUND = (["ann", "bob", "cid"], [[0, 2, 0], [2, 0, 0.5], [0, 0.5, 0]])
 
@@ -54,6 +56,16 @@ def read(tmp_path, text, name="f.csv", **options):
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_graph_file(path, **options)
+
+
+def remarks(tmp_path, text, **options):
+    """The doubts and the notes on a text; what all doubts begin with is replaced by a question mark."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        file = read(tmp_path, text, **options)
+    assert all(one.category is GraphFileWarning and one.filename == __file__ for one in given)
+    doubts = [str(one.message).replace(f"{tmp_path / 'f.csv'}: ", "? ") for one in given]
+    return [*doubts, *file.notes]
 
 
 def found(file):
@@ -102,73 +114,185 @@ def found(file):
         ("Zoë,Åsa,2\n北京,Zoë,1\n", {}, {("Zoë", "Åsa", 2), ("Zoë", "北京", 1)}),
     ],
 )
+@pytest.mark.filterwarnings("ignore::symrelu.graphs.GraphFileWarning")
 def test_names_weights_and_options(tmp_path, text, options, edges):
     assert found(read(tmp_path, text, **options)) == edges
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "notes"),
+    ("text", "options", "said"),
     [
-        ("source,target,weight\na,b,1\n", {}, ()),
-        ("a,b\nb,c\nc,a\n", {}, ()),
+        ("source,target,weight\na,b,1\n", {}, []),
+        ("a,b\nb,c\nc,a\n", {}, []),
         (
             "one,two,3rd\na,b,1\n",
             {},
-            (
-                "column '3rd' was not read, and every edge",
-                "the first line was read as a header: pass header=False if it is an edge",
-            ),
+            [
+                "? columns 'one', 'two' were read as the two ends, every edge has weight 1, and column '3rd' "
+                "not at all. Pass source= and target= for other ends, weight= for other",
+                "? the first line was read as a header: pass header=False if it is an edge",
+            ],
         ),
+        ("one,two,3rd\na,b,1\n", {"weight": "3rd"}, []),
+        ("one,two,3rd\na,b,1\n", {"weight": None, "header": True}, []),
         (
             "one,two\na,b\nb,c\n",
             {},
-            ("the first line was read as the edge ('one', 'two'): pass header=True if it names the columns",),
+            ["? the first line was read as the edge ('one', 'two'): pass header=True if it names the columns"],
         ),
-        ("one,two\na,b\nb,c\n", {"header": False}, ()),
-        ("8,9\n1,2\n2,3\n", {}, ()),
-        ("# x\n% y\na,b\nb,c\n", {}, ("comments, lines that begin with # or %, were skipped: 2",)),
+        ("one,two\na,b\nb,c\n", {"header": False}, []),
+        ("8,9\n1,2\n2,3\n", {}, []),
+        ("# x\n% y\na,b\nb,c\n", {}, ["comments, lines that begin with # or %, were skipped: 2"]),
         (
             "#c,b\nb,d\n%e,c\n#f,b\n# g,h\n",
             {},
-            (
+            [
+                "? lines that begin with # or % were read as edges: 3. Put a blank after the # of a comment",
                 "comments, lines that begin with # or %, were skipped: 1",
-                "lines that begin with # or % were read as edges: 3. Put a blank after the # of a comment",
-            ),
+            ],
         ),
-        ("#source,target\na,b\n", {}, ()),
-        ("a,b,1\nb,c,2\n", {"weight": 3}, ()),
-        ("a,b,1,x\nb,c,2,y\n", {}, ("column 3 was read as weights: pass weight=", "column 4 was not read")),
-        ("x;y,1\nz;y,2\n", {}, ("the lines were split at commas, not at semicolons: pass delimiter=",)),
-        ("x y,1\nz y,2\n", {}, ()),
+        ("#c,#b\n#b,#d\n", {}, ["lines that begin with # or % were read as edges: 2"]),
+        ("#source,target\na,b\n", {}, []),
+        ("a,b,1\nb,c,2\n", {"weight": 3}, []),
+        ("a,b,1\nb,c,2\n", {}, ["column 3 was read as weights: pass weight="]),
+        (
+            "a,b,1,x\nb,c,2,y\n",
+            {},
+            ["? columns 1, 2 were read as the two ends, column 3 as the weights, and column 4 not at all"],
+        ),
+        ("x;y,1\nz;y,2\n", {}, ["? the lines were split at commas, not at semicolons: pass delimiter="]),
+        ("x;y,1\nz;y,2\n", {"delimiter": ","}, []),
+        ("x y,1\nz y,2\n", {}, []),
         (
             "a,b\nb, a\nc,b \n",
             {},
-            ("names that differ in blanks only are different nodes, such as 'a' and ' a': 2",),
+            ["? names that differ in blanks only are different nodes, such as 'a' and ' a': 2"],
         ),
         (
             "Source,Target,Type,Weight\na,b,Directed,1\nb,c,Undirected,1\n",
             {},
-            ("some edges are declared directed, and all were read as undirected",),
+            ["? some edges are declared directed, and all were read as undirected"],
         ),
-        ("Source,Target,Type,Weight\na,b,Undirected,1\nb,c,Undirected,1\n", {}, ()),
-        ("Source,Target,Type,Weight\na,b,Directed,1\n", {"directed": "max"}, ()),
-        ("Source,Target,Type,Weight\na,b,friend,1\n", {}, ()),
-        ("a,b,x\nb,c,y\nc,a,x\n", {}, ("column 3 was not read",)),
+        ("Source,Target,Type,Weight\na,b,Undirected,1\nb,c,Undirected,1\n", {}, []),
+        ("Source,Target,Type,Weight\na,b,Directed,1\n", {"directed": "max"}, []),
+        ("Source,Target,Type,Weight\na,b,friend,1\n", {}, []),
+        ("ann,knows,bob\nbob,knows,cid\n", {}, ["? columns 1, 2 were read as the two ends, every edge"]),
+        ("a,b,x\nb,c,y\n", {"source": 1, "target": 2}, ["column 3 was not read, and every edge has weight 1"]),
         (
             "a,b,1\na,b,2\na,a,1\n",
             {"duplicates": "sum"},
-            (
+            [
                 "column 3 was read as weights: pass weight= to choose another column, or weight=None",
                 "1 self loop is on the diagonal",
                 "1 repeated edge was added",
-            ),
+            ],
         ),
+        # Times are no weights, and numbers in another notation may be.
+        ("a,b,1082040961\nb,c,1082155839\n", {}, ["? columns 1, 2 were read as the two ends, every edge"]),
+        ("a,b,1_0\nb,c,2_0\n", {}, ["? columns 1, 2 were read as the two ends, every edge has weight 1"]),
+        ("from;to;kg\na;b;1.234,5\nb;c;12,0\n", {}, ["? columns 'from', 'to' were read as the two ends"]),
+        # Names of columns that say what they are.
+        ("from,to,year\na,b,1999\nb,c,2001\n", {}, ["column 'year' was not read, and every edge has weight 1"]),
+        ("from,to,kind\na,b,x\nb,c,y\n", {}, ["column 'kind' was not read, and every edge has weight 1"]),
+        ("from,to,id\na,b,1\nb,c,2\n", {}, ["column 'id' was not read, and every edge has weight 1"]),
+        ("from,to,km\na,b,1\nb,c,2\n", {}, ["? columns 'from', 'to' were read as the two ends, every"]),
+        ("from,to,score,km\na,b,1,5\nb,c,2,5\n", {}, []),
+        ("i,j,w\n1,2,0.5\n2,3,1\n", {}, []),
+        ("i,j\n1,2\n2,3\n", {}, []),
+        ("city1,city2,trips\nx,y,5\n", {"weight": "trips"}, []),
+        # The first line may be an edge, although it has the names of columns.
+        ("node1,node2\nnode2,node3\nnode3,node1\n", {}, []),
+        (
+            "from,to\n" + "".join(f"x{k},x{k + 1}\n" for k in range(60)) + "from,to\n",
+            {},
+            ["? the first line was read as a header, but its names are nodes too: pass header="],
+        ),
+        ("weight,mass\nmass,kilogram\n", {}, []),
+        # 1 to 5 may count the lines.
+        ("1,7,9\n2,7,8\n3,8,9\n4,9,6\n5,6,7\n", {}, ["? columns 1, 2 were read as the two ends, column 3"]),
+        ("1,2,1\n2,3,1\n3,4,1\n4,5,1\n5,1,1\n", {}, ["column 3 was read as weights"]),
+        ("1,7,.5\n2,7,.8\n3,8,.9\n4,9,.6\n5,6,.7\n", {}, ["column 3 was read as weights"]),
+        ("a;b;0,75\nb;c;1\n", {"weight": 3}, ["weights such as '0,75' were read with a decimal comma"]),
+    ],
+)  # fmt: skip
+def test_notes_and_doubts(tmp_path, text, options, said):
+    found = remarks(tmp_path, text, **options)
+    assert len(found) == len(said), found
+    assert all(one.startswith(begin) for one, begin in zip(found, said, strict=True)), found
+
+
+@pytest.mark.parametrize(
+    ("text", "doubts"),
+    [
+        ("id,Von,Nach\n1,a,b\n2,b,c\n3,c,a\n", 0),
+        ("id,Quelle,Ziel,Gewicht\n1,a,b,1\n2,b,c,1\n3,c,a,1\n", 0),
+        ("ID,origine,destination,poids\n7,a,b,1\n5,b,c,1\n9,c,a,1\n", 0),
+        ("origen;destino;peso\na;b;1,0\nb;c;1,0\nc;a;1,0\n", 0),
+        ("citing\tcited\na\tb\nb\tc\nc\ta\n", 0),
+        (",source,target\n0,a,b\n1,b,c\n2,c,a\n", 0),
+        ("id,person,friend\n10,a,b\n12,b,c\n11,c,a\n", 1),
+        ("person,id,friend\na,10,b\nb,12,c\nc,11,a\n", 1),
+        ("Unnamed: 0,person,friend,weight\n0,a,b,1\n1,b,c,1\n2,c,a,1\n", 1),
+        (",person,friend\n0,a,b\n1,b,c\n2,c,a\n", 1),
+        ("zeile,person,friend\n1,a,b\n2,b,c\n3,c,a\n", 1),
+        ("entry,person,friend\n1,a,b\n2,b,c\n3,c,a\n", 2),
+        ("1,a,b\n2,b,c\n3,c,a\n", 1),
+        ("1,a,b,1\n2,b,c,1\n3,c,a,1\n", 1),
+        ("id,person1,person2,since\n1,a,b,7\n2,b,c,7\n3,c,a,7\n", 1),
     ],
 )
-def test_notes(tmp_path, text, options, notes):
-    said = read(tmp_path, text, **options).notes
-    assert len(said) == len(notes)
-    assert all(one.startswith(begin) for one, begin in zip(said, notes, strict=True)), said
+def test_a_column_that_numbers_the_lines_is_no_end(tmp_path, text, doubts):
+    said = remarks(tmp_path, text)
+    assert sum(one.startswith("? ") for one in said) == doubts, said
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        file = read(tmp_path, text)
+    assert found(file) == {("a", "b", 1), ("b", "c", 1), ("a", "c", 1)}
+
+
+def test_an_id_that_repeats_is_an_end(tmp_path):
+    with pytest.warns(GraphFileWarning, match="columns 'id', 'friend' were read as the two ends"):
+        file = read(tmp_path, "id,friend,note\n1,2,x\n1,3,y\n2,3,z\n", header=True)
+    assert file.labelled.labels.tolist() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "weight",
+        "Weights",
+        "W",
+        "VALUE",
+        "score",
+        "Strength",
+        "similarity",
+        "Count",
+        "Gewicht",
+        "poids",
+        "Häufigkeit",
+    ],
+)
+@pytest.mark.parametrize("ends", ["from,to", "x,y", "left,right"])
+def test_usual_names_of_weights(tmp_path, name, ends):
+    assert found(read(tmp_path, f"{ends},{name}\na,b,2\nb,c,3\n")) == {("a", "b", 2), ("b", "c", 3)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("f.csv", "a;b;0,75\nb;c;1,5\n", {}),
+        ("f.csv", "Von;Nach;Gewicht\na;b;0,75\nb;c;1,5\n", {}),
+        ("f.txt", "a;b;0,75\nb;c;1,5\n", {}),
+        ("f.tsv", "a\tb\t0,75\nb\tc\t1,5\n", {}),
+        ("f.txt", "a b 0,75\nb c 1,5\n", {"delimiter": "space"}),
+        ("f.csv", "a|b|,75\nb|c|15e-1\n", {"decimal": ","}),
+        ("f.csv", "a;b;0,750\nb;c;1,500\n", {}),
+        ("f.csv", 'a,b,"0,75"\nb,c,"1,5"\n', {"decimal": ","}),
+        ("f.csv", "a;b;0.75\nb;c;1.5\n", {"decimal": "."}),
+    ],
+)
+def test_decimal_commas(tmp_path, name, text, options):
+    assert found(read(tmp_path, text, name, **options)) == {("a", "b", 0.75), ("b", "c", 1.5)}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +310,13 @@ def test_notes(tmp_path, text, options, notes):
         ("source,target,weight\na,b,x\n", {}, "line 2 must have a number in column 3, got 'x'. Pass weight="),
         ("a;b;1\n" * 60 + "a;b;0,5\n", {}, "line 61 must have .* '0,5'. Write numbers with a decimal point"),
         ("Source,Target,Type\na,b,Directed\nb,c,directed\n", {}, "declares itself directed. Pass dir"),
-        ("a;b;0,5\nb;c;1,5\n", {"weight": 3}, "line 1 must have .* '0,5'. Write numbers with a decimal point"),
+        ("a;b;1,234\nb;c;12,500\n", {}, "column 3 must be numbers .*, got '1,234'. Pass decimal="),
+        ('a,b,"0,5"\nb,c,"1,5"\n', {}, "column 3 must be numbers .*, got '0,5'. Pass decimal=\",\" if"),
+        ("a;b;0,5\nb;c;1,5\n", {"weight": 3, "decimal": "."}, "line 1 must have .* '0,5'. Write numbers with"),
+        ("a;b;0.5\nb;c;1,5\n", {"weight": 3, "decimal": ","}, "line 1 must have a number .* '0.5'"),
+        ("a;b;1.000,5\nb;c;1,5\n", {"weight": 3, "decimal": ","}, "line 1 must have a number .* '1.000,5'"),
+        ("a,b\n", {"decimal": ";"}, "decimal must be 'auto', '.' or ',', got ';'"),
+        ("from,to,value,score\na,b,1,2\n", {}, r"several columns of weights: \['value', 'score'\]. Choose"),
         ("source,target,weight\na,b,1_0\n", {}, "line 2 must have a number in column 3, got '1_0'"),
         ("source,target,weight\na,b,-1\n", {}, r"f.csv: Weights must be finite .* edge \('a', 'b'\)"),
         ("source,target,weight\na,b,nan\n", {}, "must be finite"),
@@ -248,9 +378,10 @@ def test_a_named_node_among_numbered_ones_is_no_header(tmp_path):
         "w,x,y,z\n" + saved_matrix(4),
         "0,1,2,3\n" + saved_matrix(4),
         "w,1,2,3,4\nx,1,2,3,4\ny,1,2,3,4\nz,1,2,3,4\n",
-        ",one,two,n\n0,a,b,1\n1,b,c,1\n2,c,d,5\n3,a,d,5\n",
+        ",x,y\n0,1,2\n1,2,1\n",
     ],
 )
+@pytest.mark.filterwarnings("ignore::symrelu.graphs.GraphFileWarning")
 def test_a_matrix_is_no_list_of_edges(tmp_path, text):
     with pytest.raises(
         ValueError, match=r"f\.csv must .* looks like a matrix: .* Save a matrix as \.npy, \.npz or"
@@ -268,9 +399,12 @@ def test_a_matrix_is_no_list_of_edges(tmp_path, text):
         "source,target,weight,day\n1,2,3,1\n2,4,3,1\n5,6,3,1\n8,9,2,2\n",
         "1,2,5,x\n2,3,5,y\n4,5,3,x\n7,8,1,x\n",
         "1,2,3,4\n2,3,4,5\n",
+        ",one,two,n\n0,a,b,1\n1,b,c,1\n2,c,d,5\n3,a,d,5\n",
+        ",one,two\n0,5,7\n1,7,8\n2,8,5\n",
         "1,2,1\n2,3,1\n3,1,1\n",
     ],
 )
+@pytest.mark.filterwarnings("ignore::symrelu.graphs.GraphFileWarning")
 def test_lists_that_are_no_matrix(tmp_path, text):
     assert read(tmp_path, text).labelled.matrix.nnz > 0
 
@@ -323,6 +457,42 @@ def test_round_trip(tmp_path_factory, edges, delimiter):
     directed = {(i, j, w) for i, j, w in edges} | {(j, i, w) for i, j, w in edges}
     assert found(file) <= directed
     assert len(found(file)) == len(edges)
+
+
+@st.composite
+def written_lists(draw):
+    """Edges with repeated ones, self loops and both directions, and a file that pandas or csv wrote of them."""
+    pool = draw(st.lists(NAMES | ODD, min_size=2, max_size=6, unique_by=str.strip))
+    ends = st.sampled_from(pool)
+    edges = draw(
+        st.lists(st.tuples(ends, ends, st.integers(1, 9).map(lambda w: w / 8)), min_size=1, max_size=12)
+    )
+    delimiter, quoting = (
+        draw(st.sampled_from(",;\t|")),
+        draw(st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])),
+    )
+    end = draw(st.sampled_from(["\n", "\r\n"]))
+    header, text = ["source", "target", "weight"], io.StringIO(newline="")
+    if draw(st.booleans()):
+        options = {"index": False, "sep": delimiter, "quoting": quoting, "lineterminator": end}
+        pd.DataFrame(edges, columns=header).to_csv(text, **options)
+    else:
+        writer = csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=end)
+        writer.writerows([header, *edges])
+    blank = draw(st.sampled_from(["", end, f"  {end}"]))
+    mark = draw(st.sampled_from([b"", b"\xef\xbb\xbf"]))
+    return edges, delimiter, mark + (text.getvalue() + blank).encode()
+
+
+@given(written_lists())
+def test_what_others_write_is_the_same_graph(tmp_path_factory, written):
+    edges, delimiter, content = written
+    rules = {"duplicates": "sum", "directed": "max"}
+    folder = tmp_path_factory.getbasetemp()
+    file = read(folder, content, "written.csv", delimiter=delimiter, **rules)
+    matrix, labels = from_edges(edges, self_loops="keep", **rules)
+    assert file.labelled.labels.tolist() == labels.tolist()
+    assert_array_equal(file.labelled.matrix.toarray(), matrix.toarray())
 
 
 def large_list():

@@ -136,3 +136,27 @@ def test_directions_by_the_formula(edges, directed):
         "mean": total / np.maximum(given_ + given_.T * off, 1),
     }
     assert_allclose(from_edges(edges, nodes=range(5), directed=directed).matrix.toarray(), expected[directed])
+
+
+def test_repeated_edges_and_directions_are_refused_at_once():
+    """The one came after the other, and neither said how many there are."""
+    edges = [
+        ("a", "b", 1),
+        ("a", "b", 1),
+        ("b", "c", 1),
+        ("b", "c", 2),
+        ("b", "a", 5),
+        ("c", "d", 1),
+        ("d", "c", 2),
+    ]
+    message = (
+        r"Edge \('a', 'b'\) is given 2 times, and 1 other edge is repeated\. Pass duplicates=\"sum\" .* The "
+        r"two directions of 2 pairs differ too, such as those of \('a', 'b'\): pass duplicates=\"sum\", "
+        r"directed=\"sum\" to add both\."
+    )
+    with pytest.raises(ValueError, match=message):
+        from_edges(edges, directed="error")
+    with pytest.raises(ValueError, match=r"2 times\. Pass duplicates=\"sum\" to .* the largest\.$"):
+        from_edges([("a", "b", 1), ("a", "b", 1), ("b", "a", 2)], directed="error")  # their sum is the same
+    with pytest.raises(ValueError, match="but 5 in the other direction, and 1 other pair is different"):
+        from_edges(edges, duplicates="sum", directed="error")

@@ -7,7 +7,7 @@ import pytest
 from graph_sources import pd
 from numpy.testing import assert_array_equal
 
-from symrelu.graphs import read_graph, read_graph_file, read_new_items
+from symrelu.graphs import GraphFileWarning, read_graph, read_graph_file, read_new_items
 
 
 @pytest.fixture
@@ -50,9 +50,17 @@ def test_columns_of_other_names(write):
     path = write(n=[3, 4], a=["x", "y"], b=["y", "z"])
     assert read_graph(path, source="a", target="b", weight="n").matrix.max() == 4
     assert read_graph(path, source=2, target=3, weight=1).matrix.max() == 4
-    assert read_graph_file(path, source="a", target="b").notes == (
-        "column 'n' was not read, and every edge has weight 1: pass weight= to choose a column",
-    )
+    with pytest.warns(GraphFileWarning, match="every edge has weight 1, and column 'n' not at all"):
+        assert read_graph_file(path, source="a", target="b").notes == ()
+    assert read_graph(write(Von=["x"], Nach=["y"], Gewicht=[3])).matrix.max() == 3
+
+
+def test_a_column_that_numbers_the_rows(write):
+    path = write(id=[5, 6, 7], person=["x", "y", "z"], friend=["y", "z", "x"])
+    with pytest.warns(
+        GraphFileWarning, match=r"columns 'person', 'friend' .* \(column 'id' numbers the lines\)"
+    ):
+        assert read_graph(path).labels.tolist() == ["x", "y", "z"]
 
 
 def test_directed_tables_and_matrices_are_refused(write):
@@ -62,13 +70,14 @@ def test_directed_tables_and_matrices_are_refused(write):
     ):
         read_graph(path)
     assert read_graph(path, directed="max").matrix.nnz == 4
-    matrix = write(a=[1, 2, 3, 4], b=[2, 1, 5, 6], c=[3, 5, 1, 7], d=[4, 6, 7, 1])
+    matrix = write(k=[1, 2, 3, 4], l=[2, 1, 5, 6], m=[3, 5, 1, 7], n=[4, 6, 7, 1])
     with pytest.raises(ValueError, match=r"a\.parquet must be a list of edges, but it looks like a matrix"):
         read_graph(matrix)
 
 
 def test_names_that_differ_in_blanks(write):
-    assert "' a' and 'a'" in read_graph_file(write(source=[" a"], target=["a"])).notes[0]
+    with pytest.warns(GraphFileWarning, match="different nodes, such as ' a' and 'a': 1"):
+        read_graph(write(source=[" a"], target=["a"]))
 
 
 def test_new_items(write):

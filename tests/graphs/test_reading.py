@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy import io, sparse
 
 from symrelu.graphs import (
+    GraphFileWarning,
     Labelled,
     from_edges,
     read_graph,
@@ -18,6 +19,7 @@ from symrelu.graphs import (
     read_new_items,
     read_new_items_file,
 )
+from symrelu.graphs.reading import read_pairs
 
 CONNECTED = [name for name in NAMES if name != "alone"]  # a list of edges has no node without one
 
@@ -223,13 +225,15 @@ def test_new_items_from_a_list(tmp_path):
 def test_notes_on_new_items(tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("new,known,n\nzoe,cid,2\nzoe,cid,1\n")
-    file = read_new_items_file(path, KNOWN, duplicates="max")
-    assert file.labelled.labels.tolist() == ["zoe"]
-    assert [note.split(":")[0] for note in file.notes] == [
-        "column 'n' was not read, and every edge has weight 1",
-        "the first line was read as a header",
-        "1 repeated edge was combined to the largest weight",
-    ]
+    for read in (read_new_items_file, read_new_items):
+        with pytest.warns(GraphFileWarning) as given:
+            file = read(path, KNOWN, duplicates="max")
+        assert [one.filename for one in given] == [__file__] * 2
+        assert "new.csv: columns 'new', 'known' were read as the two ends" in str(given[0].message)
+        assert "new.csv: the first line was read as a header" in str(given[1].message)
+    assert file.labels.tolist() == ["zoe"]
+    file = read_new_items_file(path, KNOWN, duplicates="max", weight=None, header=True)
+    assert file.notes == ("1 repeated edge was combined to the largest weight",)
     sparse.save_npz(tmp_path / "new.npz", sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 3)))
     file = read_new_items_file(tmp_path / "new.npz", KNOWN, duplicates="sum")
     assert file.notes == ("1 repeated edge was added",)
@@ -248,6 +252,15 @@ def test_new_items_of_numbered_nodes(tmp_path):
     matrix, labels = new_items(tmp_path, "x,2\nx,0\ny,1\n", range(3))
     assert labels.tolist() == ["x", "y"]
     assert_array_equal(matrix.toarray(), [[1, 0, 1], [0, 1, 0]])
+
+
+def test_pairs(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("one,two\na,b\nb,c\n")
+    with pytest.warns(GraphFileWarning, match=r"pairs\.csv: the first line was read as the edge"):
+        assert read_pairs(path) == (["one", "a", "b"], ["two", "b", "c"], ())
+    path.write_text("from,to\na,b\nb,c\n")
+    assert read_pairs(path) == (["a", "b"], ["b", "c"], ())
 
 
 def test_options_of_new_items(tmp_path):

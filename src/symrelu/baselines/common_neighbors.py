@@ -32,7 +32,15 @@ def degree_product(graph: Any) -> PairScores:
 def resource_allocation(graph: Any) -> PairScores:
     """Score a pair by the sum over its common neighbours of 1 / their number of links.
 
-    The argument and the result are those of :func:`degree_product`.
+    Parameters
+    ----------
+    graph : csr_array or ndarray of shape (n, n)
+        Positive entries are links.
+
+    Returns
+    -------
+    score_pairs : function
+        Of two arrays of node indices; returns an array of scores.
 
     References
     ----------

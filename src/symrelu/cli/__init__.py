@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -20,12 +19,12 @@ except ImportError as missing:  # pragma: no cover
 
 from symrelu import __version__
 from symrelu.cli.commands import COMMANDS, LazyGroup, add_stand_ins, examples_text
+from symrelu.cli.streams import BROKEN_PIPE_CODE, discard, guarded_streams
 
-BROKEN_PIPE_CODE = 128 + 13  # as shells report a program that SIGPIPE ended; Windows has no such signal
 TERMINATED_CODE = 128 + signal.SIGTERM
 
 EXAMPLES = (
-    "symrelu embed graph.csv -o vectors.csv",
+    "symrelu embed graph.csv -o embedding.csv",
     "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
     "symrelu fit graph.csv --rank 16 -o fit.npz --json",
 )
@@ -64,23 +63,19 @@ def _options(
 
 def main() -> None:
     """Run the command line; a user's error ends it with a message instead of a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # an unencodable character must not end a run
-            stream.reconfigure(errors="replace")
-    try:
-        with _exit_on_sigterm(), warnings.catch_warnings():
-            # _show_warning ignores all arguments but the first, hence the different type.
-            warnings.showwarning = _show_warning  # type: ignore[assignment]
-            app()
-    except BrokenPipeError:
-        sys.exit(BROKEN_PIPE_CODE)
-    except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
-        from symrelu.cli.screen import print_error
+    with guarded_streams():
+        try:
+            with _exit_on_sigterm(), warnings.catch_warnings():
+                # _show_warning ignores all arguments but the first, hence the different type.
+                warnings.showwarning = _show_warning  # type: ignore[assignment]
+                app()
+        except (ValueError, TypeError, OSError, MemoryError, ImportError, Warning) as error:
+            from symrelu.cli.screen import print_error
 
-        print_error(error)
-        sys.exit(2)
-    finally:
-        _drop_unwritable_output()
+            print_error(error)
+            sys.exit(2)
+        finally:
+            _drop_unwritable_output()
 
 
 @contextmanager
@@ -107,8 +102,7 @@ def _drop_unwritable_output() -> None:
         try:
             stream.flush()
         except OSError:
-            with suppress(OSError), open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), stream.fileno())
+            discard(stream)
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:

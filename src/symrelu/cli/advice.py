@@ -6,6 +6,7 @@ put into words of the command that was called, by a rule for all options and a f
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 import sys
@@ -93,6 +94,7 @@ _PHRASES = (
     (re.compile(r" relative_error_ and history_ show how far it got\."), ""),
     (re.compile(r"\brelative_error\b(?!_)"), "the relative error"),
     (re.compile(r"^(n_clusters must be .*) or None, got"), r"\1 or 'auto', got"),
+    (re.compile(r'duplicates="sum", directed="sum"'), 'duplicates="sum" directed="sum"'),  # to be copied
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
 )
 
@@ -103,7 +105,13 @@ _VALUE = r"""(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<any>\.\.\.)|(?P<plai
 _BEFORE, _AFTER = r"(?<![\w./\\\-'\"=(])", r"(?![\w=(/\\'\"-]|\.\w)"
 
 
-def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoint: Path | None = None) -> str:
+def advice_of(
+    status: Status,
+    flags: Collection[str] | None = None,
+    *,
+    checkpoint: Path | None = None,
+    used: float = 1,
+) -> str:
     """Return what to try next after a fit, in words of a command.
 
     Parameters
@@ -113,6 +121,8 @@ def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoin
         The options of the command, by default of the one that was called.
     checkpoint : Path, optional
         The checkpoint of the fit, which can be resumed.
+    used : float, default=1
+        How many steps or seconds the whole fit took, whichever it was limited to.
 
     Returns
     -------
@@ -122,7 +132,7 @@ def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoin
     first, *others = _ADVICE[status]
     if checkpoint is not None and status in _CAN_RESUME:
         command = shlex.join(["symrelu", "resume", str(checkpoint)])
-        limit = _CAN_RESUME[status]
+        limit = _CAN_RESUME[status].format(used=math.ceil(used), twice=2 * math.ceil(used))
         further = [text for text in others if text.startswith("Or ")]
         others = [f"Continue with: {command}{limit}", *further]
         known |= set(_FLAG.findall(limit))
@@ -131,8 +141,8 @@ def advice_of(status: Status, flags: Collection[str] | None = None, *, checkpoin
 
 # Statuses of fits that have not ended by themselves -> the limit to raise.
 _CAN_RESUME = {
-    Status.MAX_ITER: " --max-iter 10000 (a larger number than before).",
-    Status.MAX_TIME: " --max-time 3600 (more seconds than before).",
+    Status.MAX_ITER: " --max-iter {twice}. --max-iter counts the steps of the whole fit, {used} so far.",
+    Status.MAX_TIME: " --max-time {twice}. --max-time counts the seconds of the whole fit, {used} so far.",
     Status.CALLBACK: ".",
     Status.INTERRUPTED: ".",
 }

@@ -11,7 +11,7 @@ import typer
 from symrelu import Status, SymReLUClustering
 from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, report
@@ -19,7 +19,7 @@ from symrelu.cli.tables import check_table_output, node_names, write_table
 
 EXAMPLES = (
     "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
-    "symrelu cluster graph.csv --method directions --seed 0 -o clusters.tsv --memberships shares.csv",
+    "symrelu cluster graph.csv --seed 0 -o clusters.tsv --memberships shares.csv",
     "symrelu cluster matrix.mtx --clusters 3 --json",
 )
 
@@ -63,7 +63,7 @@ OWN = {
 
 @with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()])
 def cluster(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path | None,
         table_option("Table of nodes, clusters and memberships"),
@@ -88,11 +88,11 @@ def cluster(
     labelled = read_input(file, options)
     fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
     names = node_names(labelled.labels, len(estimator.labels_))
-    if output is not None:
-        write_table(output, _assigned(names, estimator))
     if memberships is not None:
         shares = {f"cluster_{k}": share for k, share in enumerate(estimator.memberships_.T)}
         write_table(memberships, {"node": names, **shares})
+    if output is not None:
+        write_table(output, _assigned(names, estimator))
     found = _found(estimator) | {"output": output, "memberships": memberships}
     report({"command": "cluster", "file": file, **found}, _rows(found))
     if estimator.solution_.status is Status.INTERRUPTED:
@@ -130,7 +130,7 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("method", found["method"]),
         ("modularity", f"{found['modularity']:.4g}"),
         ("stopped because", for_command_line(found["stopped_because"]) if early else None),
-        ("table", found["output"]),
+        ("table", found["output"] or "not saved: pass -o clusters.csv"),
         ("memberships", found["memberships"]),
     ]
     return [(label, value) for label, value in rows if value is not None]

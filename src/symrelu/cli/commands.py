@@ -6,11 +6,12 @@ Its ``EXAMPLES`` end its help text. The top-level help is made from the table he
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 _TASKS, _MODELS, _PAPER = "Tasks", "Models", "The paper"
 
@@ -27,17 +28,41 @@ COMMANDS = {
     "cluster": Entry(_TASKS, "Cluster the nodes of the graph in FILE."),
     "links": Entry(_TASKS, "Predict missing links of the graph in FILE."),
     "neighbors": Entry(_TASKS, "Find vectors whose nearest neighbors are those of the graph in FILE."),
+    "report": Entry(
+        _TASKS,
+        "Show the graph in FILE on one HTML page: a map, clusters, neighbors, and how well it is fitted.",
+    ),
     "rank": Entry(_MODELS, "Choose the rank of the matrix in FILE by held-out pairs."),
     "transform": Entry(_MODELS, "Embed new items with a model that was saved before."),
     "evaluate": Entry(_MODELS, "Measure how well held-out links of the graph in FILE are predicted."),
     "fit": Entry(_MODELS, "Decompose the matrix in FILE and save the Solution."),
     "resume": Entry(_MODELS, "Resume the fit in a checkpoint."),
+    "blocks": Entry(_MODELS, "Convert FILE to a folder of blocks, for fits on a cluster."),
     "reproduce": Entry(_PAPER, "Run the paper's experiments: tables, figures and a page."),
-    "demo": Entry(_PAPER, "Fit the graph of scikit-learn's digits, and draw a figure."),
+    "demo": Entry(_PAPER, "Fit and cluster the graph of scikit-learn's digits, and draw a figure."),
 }
 
 
-class LazyGroup(TyperGroup):
+class _PlainFlags:
+    """Help that names no type for flags, which take no value: Typer 0.29 shows ``--json <bool>``."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class PlainCommand(_PlainFlags, TyperCommand):
+    """A command whose flags name no type."""
+
+
+class PlainGroup(_PlainFlags, TyperGroup):
+    """A group whose flags name no type."""
+
+
+class LazyGroup(PlainGroup):
     """A group whose commands are stand-ins with a help text, replaced by the real ones when they are called.
 
     Help and completion of names read the stand-ins. Both a call and the completion of a command's own options
@@ -57,8 +82,15 @@ def load_command(name: str) -> Any:
         return typer.main.get_command(module.app)
     # A Typer of one command becomes that command, not a group.
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, epilog=examples_text(module.EXAMPLES))(getattr(module, name))
+    command = getattr(module, name)
+    text = unwrapped(inspect.getdoc(command) or "")
+    app.command(name, cls=PlainCommand, help=text, epilog=examples_text(module.EXAMPLES))(command)
     return typer.main.get_command(app)
+
+
+def unwrapped(text: str) -> str:
+    """Return a docstring with each paragraph on one line: some releases of Typer keep the breaks."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def examples_text(examples: tuple[str, ...]) -> str:

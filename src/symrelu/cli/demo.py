@@ -1,4 +1,4 @@
-"""``symrelu demo``: fit the digits graph, compare models and draw a figure."""
+"""``symrelu demo``: fit and cluster the digits graph, compare models and draw a figure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.table import Table
+from scipy.optimize import linear_sum_assignment
 
 from symrelu import metrics
 from symrelu.baselines import truncated_eigen
+from symrelu.cli.layout import fitting_table
 from symrelu.cli.options import with_options
 from symrelu.cli.outputs import naming_output
 from symrelu.cli.screen import check_plots, fit_progress, message_text, report
 from symrelu.datasets import load_digits_graph
+from symrelu.estimators import SymReLUClustering
 from symrelu.files import check_output
 from symrelu.fit.decompose import decompose
 from symrelu.fit.holdout import fit_without
 from symrelu.fit.loop import Callback
 from symrelu.fitted.solution import Solution
-from symrelu.plots import binned, binned_gram, new_figure, plot_convergence, plot_matrices, save_figure
+from symrelu.plots import new_figure, plot_clusters, plot_fit, save_figure
+from symrelu.plots.figures import PALETTE
 from symrelu.problem import Problem
 
 RANK = 20
@@ -34,6 +37,14 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "max(0, U Uᵀ), the paper's model": ("fit", {}),
     "one negative column, no diagonal": ("ignore", {"n_negative": 1}),
     "the same, shrunk (alpha = 0.05)": ("ignore", {"n_negative": 1, "alpha": 0.05}),
+}
+DRAWN = "the same, shrunk (alpha = 0.05)"
+_EIGEN = "truncated eigendecomposition"
+_SHORT = {  # names that fit into the figure
+    _EIGEN: "eigenvectors",
+    "max(0, U Uᵀ), the paper's model": "paper's model",
+    "one negative column, no diagonal": "signed",
+    DRAWN: "signed, shrunk",
 }
 
 
@@ -52,6 +63,20 @@ class Demo(NamedTuple):
     labels: np.ndarray
     solutions: dict[str, Solution]
     rows: list[Row]
+    clustering: SymReLUClustering
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the images in the right cluster."""
+        return metrics.clustering_accuracy(self.labels, self.clustering.labels_)
+
+    @property
+    def digits(self) -> np.ndarray:
+        """The cluster of each image, numbered by the digit that most of its images show."""
+        counts = np.zeros((10, 10), np.int64)
+        np.add.at(counts, (self.clustering.labels_, self.labels), 1)
+        _, digit = linear_sum_assignment(counts, maximize=True)
+        return digit[self.clustering.labels_]
 
 
 EXAMPLES = (
@@ -64,7 +89,7 @@ EXAMPLES = (
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the figure.")] = Path("demo.png"),
 ) -> None:
-    """Fit the graph of scikit-learn's digits, and draw a figure.
+    """Fit and cluster the graph of scikit-learn's digits, and draw a figure.
 
     Three models are compared with an eigendecomposition, also on held-out pairs.
     """
@@ -74,19 +99,21 @@ def demo(
         result = run_demo(callback)
     with naming_output(output):
         draw_demo(result, output)
-    table = Table(title=f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}")
-    table.add_column("model of M")
-    table.add_column("relative error", justify="right")
-    table.add_column("error on held-out pairs", justify="right")
-    for row in result.rows:
-        table.add_row(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}")
+    header = ("model of M", "relative error", "error on held-out pairs")
+    rows = [(row.name, f"{row.relative_error:.2g}", f"{row.held_out_error:.2g}") for row in result.rows]
+    title = f"{result.M.shape[0]} nodes, {result.M.nnz // 2} pairs, rank {RANK}"
+    table = fitting_table(header, rows, title=title)
     found = {
         "command": "demo",
         "rank": RANK,
         "models": [row._asdict() for row in result.rows],
+        "clustering_accuracy": result.accuracy,
         "output": output,
     }
-    report(found, _QUESTION, table, _explanation(result), message_text("Figure:", str(output)))
+    clusters = (
+        f"SymReLUClustering(10) puts {result.accuracy:.1%} of the images into the cluster of their digit."
+    )
+    report(found, _QUESTION, table, _explanation(result), clusters, message_text("Figure:", str(output)))
 
 
 _QUESTION = (
@@ -111,7 +138,7 @@ def fits() -> int:
 
 
 def run_demo(callback: Callback | None = None) -> Demo:
-    """Fit three models to the digits graph and compare them with the eigendecomposition.
+    """Fit three models to the digits graph, compare them with the eigendecomposition, and cluster the images.
 
     Each is fitted twice: to all pairs, and with a tenth of the pairs held out, on which it is scored. The error
     is always that of max(0, X). The eigendecomposition does not support unobserved entries: it sees held-out
@@ -125,7 +152,7 @@ def run_demo(callback: Callback | None = None) -> Demo:
     # The eigendecomposition does not support unobserved entries; problem.M has zeros in their place.
     _, held_out = fit_without(whole, mask, lambda problem: truncated_eigen(problem.M, RANK))
     error = metrics.relative_error(whole, eigen.U, eigen.signature)
-    rows = [Row("truncated eigendecomposition", error, held_out)]
+    rows = [Row(_EIGEN, error, held_out)]
     solutions = {}
     for name, (diagonal, model) in MODELS.items():
         problem = problems[diagonal]
@@ -133,7 +160,8 @@ def run_demo(callback: Callback | None = None) -> Demo:
         solutions[name] = fit(problem)
         _, held_out = fit_without(problem, mask, fit)
         rows.append(Row(name, solutions[name].relative_error, held_out))
-    return Demo(M, labels, solutions, rows)
+    clustering = SymReLUClustering(10, method="linkage", random_state=0).fit(M)
+    return Demo(M, labels, solutions, rows, clustering)
 
 
 def _fit(model: dict[str, Any], callback: Callback | None, problem: Problem) -> Solution:
@@ -141,19 +169,33 @@ def _fit(model: dict[str, Any], callback: Callback | None, problem: Problem) -> 
 
 
 def draw_demo(demo: Demo, path: Path) -> None:
-    """Draw M, the fitted models and the convergence curves, with the nodes sorted by digit."""
-    order = np.argsort(demo.labels, kind="stable")
-    matrices = {"M: graph of 1797 digits": binned(demo.M, order, BINS)}
-    for name, solution in demo.solutions.items():
-        matrices[name] = binned_gram(solution, order, BINS)
-    figure = new_figure(figsize=(18.5, 4.2))
-    *squares, curves = figure.subplots(1, 5, width_ratios=[1, 1, 1, 1, 1.2])
-    image = plot_matrices(matrices, squares)
-    figure.colorbar(image, ax=squares, shrink=0.85, pad=0.01, label="mean similarity in a cell")
-    plot_convergence({name: solution.history for name, solution in demo.solutions.items()}, curves)
-    eigen = demo.rows[0]
-    curves.axhline(eigen.relative_error, color="black", linestyle=":", linewidth=1.2, label=eigen.name)
-    curves.legend(loc="upper right", bbox_to_anchor=(1, 0.76), frameon=False, fontsize=7)
-    curves.set_title(f"rank {RANK}")
-    figure.get_layout_engine().set(wspace=0.06)
-    save_figure(figure, path, dpi=110)
+    """Draw M and its best model, the errors of all models, and the clusters on the map.
+
+    The figure is as wide as a page of text, at twice its resolution, so that it can be read there.
+    """
+    figure = new_figure(figsize=(8.3, 7.9))
+    above, below = figure.subplots(2, 2, height_ratios=[1, 1.12])
+    plot_fit(demo.M, demo.solutions[DRAWN], above, labels=demo.labels, bins=BINS)
+    above[0].set_title(f"M: graph of {demo.M.shape[0]} digits, sorted")
+    above[1].set_title(f"max(0, X) of rank {RANK}")
+    _draw_errors(below[0], demo.rows)
+    plot_clusters(demo.clustering, below[1], labels=demo.digits)
+    below[1].set_title(f"clusters, named by digit: {demo.accuracy:.1%} right")
+    save_figure(figure, path, dpi=200)
+
+
+def _draw_errors(ax: Any, rows: list[Row]) -> None:
+    """Draw the errors on fitted and on held-out pairs as bars, with their values."""
+    place = np.arange(len(rows))
+    for offset, column, name, colour in (
+        (-0.2, "relative_error", "all pairs fitted", PALETTE[4]),
+        (0.2, "held_out_error", "held-out pairs", PALETTE[5]),
+    ):
+        bars = ax.barh(place + offset, [getattr(row, column) for row in rows], 0.36, color=colour, label=name)
+        ax.bar_label(bars, fmt="{:.2g}", padding=3)
+    ax.set_yticks(place, [_SHORT[row.name] for row in rows])
+    ax.invert_yaxis()
+    ax.margins(x=0.18)
+    ax.set_title("relative error")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=2)

@@ -11,15 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import Status, SymReLU
 from symrelu.cli.fit import fit_results
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
 
 EXAMPLES = (
-    "symrelu embed graph.csv -o vectors.csv",
-    "symrelu embed graph.csv --components 8 --duplicates sum --seed 0 -o vectors.json",
+    "symrelu embed graph.csv -o embedding.csv",
+    "symrelu embed graph.csv --components 8 --duplicates sum -o - > embedding.csv",
     "symrelu embed matrix.mtx --components auto --model model.npz --json",
 )
 
@@ -44,7 +44,7 @@ OWN = {
 
 @with_options([*estimator_options(SymReLU, OWN), *graph_options()])
 def embed(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path | None,
         table_option("Table of names and vectors", more="; or .npz for the model"),
@@ -60,7 +60,7 @@ def embed(
     Nodes with a high similarity have vectors with a large product. Ctrl-C saves the best vectors so far.
     """
     if output is None and model is None:
-        raise ValueError("embed must write something: pass --output vectors.csv, --model model.npz, or both.")
+        raise ValueError("embed must write something: pass --output embedding.csv, --model model.npz, or both.")
     check_files((file,), (output, model))
     check_archive_output(model, "the model")
     if output is not None and output.suffix.lower() != _MODEL:
@@ -68,7 +68,7 @@ def embed(
     estimator = SymReLU(**estimator_settings(SymReLU, options))
     labelled = read_input(file, options)
     fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
-    for path in (output, model):
+    for path in (model, output):  # stdout may be closed
         if path is not None:
             _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)
     solution = estimator.solution_
@@ -105,5 +105,5 @@ def fit_estimator(estimator: Any, labelled: Any, description: str, *, search: bo
                 warnings.simplefilter("ignore", category)
             estimator.fit(labelled)
     except KeyboardInterrupt:
-        errors.print("Interrupted before the first evaluation: nothing was written.")
+        errors.print("Interrupted before there was a result: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import LinkPredictor, Problem
 from symrelu.baselines.common_neighbors import degree_product, resource_allocation
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphArgument, graph_options, read_input
+from symrelu.cli.layout import fitting_table
 from symrelu.cli.links import OWN
 from symrelu.cli.options import estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_files, table_option
@@ -37,6 +40,7 @@ EXAMPLES = (
 _MODEL = "symrelu"
 # What needs no fit, on the same splits.
 _BASELINES = {"degree product": degree_product, "resource allocation": resource_allocation}
+_HITS = 50
 _TITLES = {
     "auc_uniform": "AUC, uniform",
     "auc_degree": "AUC, by degree",
@@ -48,7 +52,7 @@ _TITLES = {
 
 @with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
 def evaluate(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path | None,
         table_option("Table of the metrics of each split"),
@@ -78,6 +82,7 @@ def evaluate(
     if output is not None:
         write_table(output, _columns(found))
     ours = found[_MODEL]
+    missing = _missing(ours)
     result = {
         "command": "evaluate",
         "file": file,
@@ -86,11 +91,14 @@ def evaluate(
         "splits": splits,
         "mean": {name: asdict(one.mean) for name, one in found.items()},
         "by_split": {name: one.records() for name, one in found.items()},
+        "missing": missing,
         "output": output,
     }
     hidden = f"{ours.n_hidden} of {ours.n_links} links hidden, mean of {splits} splits"
-    note = "Pairs without a link are drawn uniformly for the first column, and by degree for all others."
-    report(result, _table(found, hidden), note, *([[("table", output)]] if output is not None else []))
+    note = "Pairs without a link are drawn uniformly for the first AUC, and by degree for all other metrics."
+    reasons = [f"{_TITLES[name]} is missing (-): {reason}" for name, reason in missing.items()]
+    files = [[("table", output)]] if output is not None else []
+    report(result, _table(found, hidden), note, *reasons, *files)
 
 
 def _evaluations(
@@ -112,15 +120,20 @@ def _columns(found: dict[str, LinkEvaluation]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _table(found: dict[str, LinkEvaluation], title: str) -> Table:
-    table = Table(title=title)
-    table.add_column("method")
-    for name in METRICS:
-        table.add_column(_TITLES[name], justify="right")
-    for name, one in found.items():
-        table.add_row(name, *(_number(value) for value in asdict(one.mean).values()))
-    return table
+def _table(found: dict[str, LinkEvaluation], title: str) -> Table | Text:
+    rows = [[name, *map(_number, asdict(one.mean).values())] for name, one in found.items()]
+    return fitting_table(["method", *(_TITLES[name] for name in METRICS)], rows, title=title)
 
 
 def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.3f}"  # NaN: Hits@50 of fewer than 50 pairs
+    return "-" if value != value else f"{value:.3f}"
+
+
+def _missing(ours: LinkEvaluation) -> dict[str, str]:
+    """Return why a metric has no value, by its name. Hits@50 is the only one that may have none."""
+    if not math.isnan(ours.mean.hits_at_50):
+        return {}
+    fraction = math.ceil(100 * _HITS / ours.n_links) / 100
+    enough = f"Pass a --fraction of at least {fraction:g}." if fraction <= 0.99 else "The graph is too small."
+    needed = f"it needs at least {_HITS} held-out links in each split, and there are {ours.n_hidden}"
+    return {"hits_at_50": f"{needed}. {enough}"}

@@ -13,29 +13,29 @@ from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
 from symrelu.cli.advice import advice_of, for_command_line
-from symrelu.cli.inputs import GraphFile, MaskFile, graph_options, read_input, read_mask
+from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
+from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
-from symrelu.cli.outputs import check_archive_output, check_files, naming_output
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, printable, report
+from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, note, printable, report
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.fit.holdout import fit_without
+from symrelu.operators import EvaluationFailed
 
 EXAMPLES = (
     "symrelu fit graph.csv --rank 8 -o fit.npz",
-    "symrelu fit matrix.npz -r 8 --n-negative auto --diagonal auto --held-out 0.1 -o fit.npz --plot curve.png",
-    "symrelu fit graph.csv --rank 8 --max-time 60 --checkpoint fit.ckpt -o factor.csv --json",
+    "symrelu fit matrix.npz -r 8 --n-negative auto --held-out 0.1 -o fit.npz",
+    "symrelu fit graph.csv -r 8 --checkpoint fit.ckpt -o u.csv --plot curve.png",
 )
 
 
 @with_options([*fit_options(), *graph_options()])
 def fit(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path,
-        typer.Option(
-            "--output", "-o", help="npz file for the Solution, or a table of U: .csv, .tsv, .parquet, .json."
-        ),
+        table_option("npz file for the Solution; or a table of U"),
     ],
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
     mask: MaskFile = None,
@@ -43,34 +43,54 @@ def fit(
         float | None,
         typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Fit on so many workers of this machine (backend 'dask'), started for this fit."),
+    ] = None,
     **options: Any,
 ) -> None:
     """Decompose the matrix in FILE and save the Solution.
 
-    Ctrl-C saves the best factor so far.
+    FILE may be a folder that 'symrelu blocks' wrote. Ctrl-C saves the best factor so far.
     """
-    run_fit("fit", file=file, output=output, plot=plot, mask=mask, held_out=held_out, **options)
+    arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out}
+    run_fit("fit", **arguments, workers=workers, **options)
 
 
 def run_fit(command: str, **arguments: Any) -> None:
     """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
-    own = ("file", "output", "plot", "mask", "held_out")
-    file, output, plot, mask, held_out = (arguments[name] for name in own)
     check_outputs(arguments)
     settings = chosen_settings(arguments)
+    with running_workers(arguments["workers"], settings):
+        _run_fit(command, settings, arguments)
+
+
+def _run_fit(command: str, settings: dict[str, Any], arguments: Mapping[str, Any]) -> None:
+    own = ("file", "output", "plot", "mask", "held_out")
+    file, output, plot, mask, held_out = (arguments[name] for name in own)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     matrix, labels = read_input(file, arguments, masked=mask is not None, again=command == "resume")
     problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
+    steps = 0
+
+    def count(progress: Any) -> None:
+        nonlocal steps
+        steps += 1
+        callback(progress)
+
     try:
         with fit_progress(file.name, max_iter) as callback:
-            solution = decompose(
-                problem, **settings, callback=callback, checkpoint=_named(checkpoint, arguments)
-            )
+            solution = decompose(problem, **settings, callback=count, checkpoint=_named(checkpoint, arguments))
     except KeyboardInterrupt:
-        errors.print("Interrupted before the first evaluation: nothing was written.")
+        errors.print("Interrupted before there was a result: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
+    except EvaluationFailed as failure:
+        if failure.solution is not None:
+            _save(failure.solution, labels, output)
+            note(f"the best factor so far is in {output}")
+        raise
     _save(solution, labels, output)  # before anything else can fail or be interrupted
     if plot is not None:
         with naming_output(plot):
@@ -80,7 +100,10 @@ def run_fit(command: str, **arguments: Any) -> None:
         with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
             error, interrupted = _measure_held_out(problem, hidden, settings, callback)
     result = {"command": command, "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
+    if command == "resume" and not steps:
+        result["advice"] = f"The fit had ended before, so that no step was made. {result['advice']}"
     result |= {
+        "steps": steps,
         "parameters_per_pair": problem.parameters_per_pair(solution.rank),
         "output": output,
         "plot": plot,
@@ -90,7 +113,7 @@ def run_fit(command: str, **arguments: Any) -> None:
         raise typer.Exit(INTERRUPTED_CODE)
 
 
-def _named(checkpoint: Path | None, arguments: dict[str, Any]) -> Checkpoint | None:
+def _named(checkpoint: Path | None, arguments: Mapping[str, Any]) -> Checkpoint | None:
     """Return a checkpoint that names the data and the options of its fit, for ``symrelu resume``."""
     if checkpoint is None:
         return None
@@ -99,6 +122,7 @@ def _named(checkpoint: Path | None, arguments: dict[str, Any]) -> Checkpoint | N
 
 def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
     """Return what ``--json`` prints about a fit, with advice in words of the command."""
+    used = solution.history.seconds[-1] if solution.status is Status.MAX_TIME else solution.n_iter
     return {
         "nodes": solution.U.shape[0],
         "rank": solution.rank,
@@ -112,7 +136,7 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "status": solution.status,
         "converged": solution.converged,
         "stopped_because": for_command_line(solution.status.value),
-        "advice": advice_of(solution.status, checkpoint=checkpoint),
+        "advice": advice_of(solution.status, checkpoint=checkpoint, used=used),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +16,15 @@ import typer
 from symrelu.cli.options import flag_of, option
 from symrelu.cli.screen import note
 from symrelu.files import read_matrix
+from symrelu.files.block_folder import BlockFolder, is_block_folder
 from symrelu.files.checks import WrongKind
-from symrelu.graphs import Labelled, read_graph_file
+from symrelu.graphs import GraphFileWarning, Labelled, read_graph_file
 
 _PANEL = "How FILE is read"
-_MATRICES = (".npz", ".npy", ".mtx", ".mtx.gz")
+# Matrices that are not looked at here if a mask goes with them.
+_CHECKED_BY_THE_FIT = (".npz", ".npy", ".mtx", ".mtx.gz")
 
-GraphFile = Annotated[
+GraphArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
@@ -61,7 +64,7 @@ _OPTIONS = {
         int | str,
         None,
         "Column of the first end of each edge, by name or by number from 1. Default: a usual name such as "
-        "'source' or 'from', or the first column.",
+        "'source' or 'from', or the first column that does not number the lines.",
     ),
     "target": _Reading(
         int | str, None, "Column of the second end of each edge. Default: 'target', 'to', or the second column."
@@ -69,8 +72,8 @@ _OPTIONS = {
     "weight": _Reading(
         int | str,
         "auto",
-        "Column or edge attribute of the weights; 'auto' takes 'weight' if there is one, and 'none' gives all "
-        "edges the weight 1.",
+        "Column or edge attribute of the weights; 'auto' takes 'weight' or another usual name such as 'score', "
+        "or column 3 if there is no header, and 'none' gives all edges the weight 1.",
     ),
     "delimiter": _Reading(
         str, None, "Character between the columns of a text file. Default: found in the file."
@@ -80,6 +83,12 @@ _OPTIONS = {
         "auto",
         "Whether the first line of a text file has the names of the columns: 'yes', 'no' or 'auto'.",
         {"auto": "auto", "yes": True, "no": False},
+    ),
+    "decimal": _Reading(
+        str,
+        "auto",
+        "Decimal mark of the weights in a text file: '.', ',' or 'auto', which finds a comma if it is clear.",
+        _words("auto", ".", ","),
     ),
     "duplicates": _Reading(
         str,
@@ -152,8 +161,8 @@ def read_input(
         Whether a mask goes with the matrix. Entries that it hides may hold anything, so that reading must not
         refuse them; the fit checks the others.
     again : bool, default=False
-        Whether an earlier command has read the same file in the same way. Nothing is printed then: the notes
-        propose options, and this command has none for reading.
+        Whether an earlier command has read the same file in the same way. Nothing is printed then: notes and
+        warnings propose options, and this command has none for reading.
 
     Returns
     -------
@@ -161,9 +170,16 @@ def read_input(
         The matrix, and the names of its rows if there are any.
     """
     keywords = reading_options(options)
-    with _naming_models(file):
+    if is_block_folder(file):
+        if keywords != reading_options({}):
+            raise ValueError(f"{file} is a block folder: options on how a file is read have no meaning for it.")
+        folder = BlockFolder.open(file)
+        return Labelled(folder, folder.names())
+    with _naming_models(file), warnings.catch_warnings():
+        if again:
+            warnings.simplefilter("ignore", GraphFileWarning)
         # With other options the user asks for a change of the matrix, which only read_graph_file makes.
-        if masked and keywords == reading_options({}) and file.name.lower().endswith(_MATRICES):
+        if masked and keywords == reading_options({}) and file.name.lower().endswith(_CHECKED_BY_THE_FIT):
             return Labelled(read_matrix(file), None)
         found = read_graph_file(file, **keywords)
     for text in () if again else found.notes:

@@ -10,7 +10,7 @@ import typer
 
 from symrelu import LinkPredictor, Status
 from symrelu.cli.embed import fit_estimator
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
@@ -40,7 +40,7 @@ _OPTIONS = [*estimator_options(LinkPredictor, OWN), *graph_options()]
 
 @with_options(_OPTIONS)
 def links(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path | None,
         table_option("Table with the columns source, target and score"),
@@ -105,9 +105,14 @@ def links(
 
 def _predictor(file: Path, options: dict[str, Any]) -> tuple[LinkPredictor, Labelled | None]:
     """Return the predictor that is saved in a file, or a new one and the graph in the file."""
-    if has_entry(file, "model"):
+    if has_entry(file, "links.fits"):
         refuse_unused(file, options, _OPTIONS)
         return LinkPredictor.load(file), None
+    if has_entry(file, "solution"):
+        raise ValueError(
+            f"{file} must be a graph, or a model that 'symrelu links GRAPH --model links.npz' saved, but it is "
+            "one of 'symrelu embed' or 'symrelu fit', which does not predict links. Pass the file of the graph."
+        )
     return LinkPredictor(**estimator_settings(LinkPredictor, options)), read_input(file, options)
 
 

@@ -12,7 +12,7 @@ import typer
 from symrelu import NeighborEmbedding, Status
 from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
-from symrelu.cli.inputs import GraphFile, graph_options, read_input
+from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, has_entry, preview, records
@@ -24,7 +24,7 @@ GOAL_MISSED_CODE = 3
 
 EXAMPLES = (
     "symrelu neighbors graph.csv -o vectors.csv --queries queries.csv",
-    "symrelu neighbors graph.csv --components auto --recall 0.99 --seed 0 --model neighbors.npz --json",
+    "symrelu neighbors graph.csv --recall 0.9 --seed 0 --model neighbors.npz --json",
     "symrelu neighbors neighbors.npz --of n1 --of n2 -o neighbors.csv",
 )
 
@@ -47,7 +47,7 @@ _OPTIONS = [*estimator_options(NeighborEmbedding, OWN), *graph_options()]
 
 @with_options(_OPTIONS)
 def neighbors(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[
         Path | None,
         table_option("Table of names and vectors, or of neighbors with --of"),

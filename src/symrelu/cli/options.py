@@ -27,6 +27,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _FITTING, _SOLVERS = "How it is fitted", "Options of one solver"  # panels of a help text
 # Parameters of estimators that most users of a command set; the others have their own panel.
 _MAIN = ("n_components", "n_clusters", "recall", "method", "shrinkage", "dtype", "random_state", "max_time")
+# Where a command differs from Python: the same command, given again, has the same result.
+_DEFAULTS = {"random_state": 0}
 
 
 def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Command]:
@@ -75,7 +77,7 @@ def refuse_unused(file: Path, given: Mapping[str, Any], options: Iterable[inspec
     options : iterable of Parameter
         Those that have no effect; the ones that have their defaults are not counted.
     """
-    unused = [_flag(one) for one in options if given.get(one.name, one.default) != one.default]
+    unused = [flag_of_option(one) for one in options if given.get(one.name, one.default) != one.default]
     if unused:
         raise ValueError(
             f"{', '.join(unused)} must be left out, because {file} is a saved model, which is neither read as "
@@ -83,7 +85,8 @@ def refuse_unused(file: Path, given: Mapping[str, Any], options: Iterable[inspec
         )
 
 
-def _flag(option: inspect.Parameter) -> str:
+def flag_of_option(option: inspect.Parameter) -> str:
+    """Return the flag of an option that was made here."""
     declared = get_args(option.annotation)[1]
     # Inside Annotated, what Typer calls the default is the first flag.
     flags = [declared.default, *(declared.param_decls or ())]
@@ -99,6 +102,7 @@ def fit_options(values: Iterable[type] = VALUES, *, solvers: bool = True) -> lis
             description: Description = entry.metadata[Description]
             if description.brief:
                 default = inspect.Parameter.empty if entry.default is MISSING else entry.default
+                default = _DEFAULTS.get(entry.name, default)
                 kind = description.typed or hints[entry.name]
                 options.append(option(entry.name, kind, default, description.brief, description.flags))
             if entry.name == "solver" and solvers:
@@ -137,7 +141,7 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
             default = parameter.default if default is MISSING else default
             found = option(name, kind, default, text, (flag,))
         elif name in settings:
-            found = _with_default(settings[name], parameter.default)
+            found = _with_default(settings[name], _DEFAULTS.get(name, parameter.default))
         else:
             continue
         get_args(found.annotation)[1].rich_help_panel = None if name in _MAIN else _FITTING

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from symrelu.cli.streams import STDOUT
+from symrelu.files.block_folder import is_block_folder
 from symrelu.fit.checkpoint import read_origin
 
 _INPUTS = ("file", "mask")
@@ -74,6 +76,8 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
     for name, value in stored.items():
         if name == "file" and data is not None:
             arguments[name] = data
+        elif name == "output" and value == str(STDOUT):
+            arguments[name] = STDOUT
         elif isinstance(value, dict):
             arguments[name] = _found(name, _candidates(checkpoint, value, folder), checkpoint)
         elif isinstance(value, _PLAIN):
@@ -86,6 +90,8 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
 def _stored(value: Any, folder: Path) -> Any:
     if not isinstance(value, Path):
         return value
+    if value == STDOUT:
+        return str(value)
     absolute = value.resolve()
     record = {"absolute": str(absolute)}
     try:
@@ -111,7 +117,7 @@ def _found(name: str, candidates: list[Path], checkpoint: Path) -> Path:
     if name in _OUTPUTS:
         return next((path for path in candidates if path.parent.is_dir()), candidates[0])
     for path in candidates:
-        if path.is_file():
+        if path.is_file() or is_block_folder(path):
             return path
     places = " or ".join(dict.fromkeys(map(str, candidates)))
     what, advice = ("data", ", or pass --data FILE") if name == "file" else (name, "")

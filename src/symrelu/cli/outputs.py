@@ -10,12 +10,14 @@ from typing import Any
 import typer
 
 from symrelu.cli.screen import check_plots
+from symrelu.cli.streams import STDOUT
 from symrelu.files import check_output
 
 
 def table_option(text: str, more: str = "") -> Any:
     """Return the option ``--output`` for a table, which the text describes."""
-    return typer.Option("--output", "-o", help=f"{text}: .csv, .tsv, .parquet or .json{more}.")
+    text = f"{text}: .csv, .tsv, .parquet or .json{more}; - for CSV on stdout."
+    return typer.Option("--output", "-o", help=text)
 
 
 def check_files(
@@ -25,7 +27,12 @@ def check_files(
     inputs = [path for path in read if path is not None]
     outputs = [path for path in (*written, plot) if path is not None]
     for path in outputs:
-        check_output(path)
+        if path != STDOUT:
+            check_output(path)
+    if plot == STDOUT:
+        raise ValueError("--plot must be the name of a PNG or SVG file: only a table can go to stdout (-).")
+    if STDOUT in inputs:
+        raise ValueError("The inputs must be files: stdin (-) cannot be read. Pass the name of a file.")
     _check_different("inputs", inputs, "Pass another file")
     _check_different("inputs and outputs", [*inputs, *outputs], "Choose another name")
     if plot is not None:

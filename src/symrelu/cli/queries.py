@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
-from symrelu.cli.screen import note, printable
+from symrelu.cli.layout import fitting_table
+from symrelu.cli.screen import note
 from symrelu.cli.tables import node_names
 from symrelu.estimators.naming import NameIndex
 from symrelu.files.checks import check_readable
@@ -81,12 +80,9 @@ def has_entry(path: Path, name: str) -> bool:
 
 def preview(columns: Mapping[str, Sequence[Any]]) -> list[Any]:
     """Return what to show of a table on the screen: its first rows, and how many there are."""
-    table = Table()
-    for name in columns:
-        table.add_column(name)
     rows = list(zip(*columns.values(), strict=True))
-    for row in rows[:_SHOWN]:
-        table.add_row(*(Text(_cell(value)) for value in row))
+    shown = [[_cell(value) for value in row] for row in rows[:_SHOWN]]
+    table = fitting_table(list(columns), shown, justify="left")
     more = f"... and {len(rows) - _SHOWN} more."
     return [table, more] if len(rows) > _SHOWN else [table]
 
@@ -97,4 +93,4 @@ def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

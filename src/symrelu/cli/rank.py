@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from symrelu import RankSelection, select_rank
-from symrelu.cli.inputs import GraphFile, MaskFile, graph_options, read_input, read_mask
-from symrelu.cli.options import chosen_settings, fit_options, flag_of, with_options
+from symrelu import RankSelection, SymReLU, select_rank
+from symrelu.cli.embed import OWN
+from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
+from symrelu.cli.layout import fitting_table
+from symrelu.cli.options import chosen_settings, estimator_options, fit_options, flag_of_option, with_options
 from symrelu.cli.outputs import check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, message_text, report, search_progress
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
-from symrelu.fit.settings import TABLE
 
 # Limits are left to select_rank unless they are given: its defaults are not those of a fit.
 _OPTIONS = [
     option for option in fit_options() if option.name not in (*GRID, *LIMITS) and option.name != "checkpoint"
 ]
 
+_OF_EMBED = {"rank": "n_components"}  # names of the same parameter
+
 EXAMPLES = (
     "symrelu rank graph.csv",
-    "symrelu rank graph.csv --ranks 2,4,8 --n-negative 0,1 --repeats 3 -o scores.csv --plot curve.png",
-    "symrelu rank matrix.npz --ranks 2-4 --scoring auc --json",
+    "symrelu rank graph.csv --ranks 2,4,8 --n-negative 0,1 -o scores.csv",
+    "symrelu rank matrix.npz --ranks 2-4 --scoring auc --plot curve.png --json",
 )
 
 
 @with_options([*_OPTIONS, *graph_options()])
 def rank(
-    file: GraphFile,
+    file: GraphArgument,
     output: Annotated[Path | None, table_option("Table of the scores")] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the curve of scores.")] = None,
     mask: MaskFile = None,
@@ -80,7 +83,7 @@ def rank(
         with search_progress() as verbose:
             selection = select_rank(matrix, mask=unknown, verbose=verbose, **settings)
     except KeyboardInterrupt:
-        errors.print("Interrupted before the first score: nothing was written.")
+        errors.print("Interrupted before there was a result: nothing was written.")
         raise typer.Exit(INTERRUPTED_CODE) from None
     if output is not None:
         write_table(output, _columns(selection.records()))
@@ -161,35 +164,52 @@ def _draw_scores(selection: RankSelection, path: Path) -> None:
 def _shown(selection: RankSelection, following: list[str]) -> list[Any]:
     """Return what to print: the scores, and the command that makes the chosen fit."""
     shown = [name for name in GRID if name == "rank" or len({row[name] for row in selection.table}) > 1]
-    table = Table()
-    for name in (*shown, selection.scoring, "standard error", "parameters per pair", ""):
-        table.add_column(name, justify="right")
+    rows = []
     for row in selection.table:
         marks = ["chosen"] * _is(row, selection.chosen) + ["best"] * _is(row, selection.best)
         numbers = (f"{row[name]:.4g}" for name in ("mean", "standard_error", "parameters_per_pair"))
-        table.add_row(*(str(row[name]) for name in shown), *numbers, ", ".join(marks))
+        rows.append([*(str(row[name]) for name in shown), *numbers, ", ".join(marks)])
+    header = [*shown, selection.scoring, "standard error", "parameters per pair", ""]
+    table = fitting_table(header, rows)
     interrupted = f"Interrupted after {selection.n_fits} fits: the choice may change with more."
     parts = [table, *([] if selection.complete else [interrupted])]
     return [*parts, message_text("Next:", shlex.join(following))]
 
 
 def _next_command(selection: RankSelection, file: Path, mask: Path | None, given: dict[str, Any]) -> list[str]:
-    """Return the arguments of the command that fits the chosen setting, with all that was given for it."""
-    settings = given | {name: selection.chosen[name] for name in (*GRID, "diagonal")}
-    command = ["symrelu", "fit", str(file)]
-    for option in [*fit_options(), *graph_options()]:
-        value = settings.get(option.name, option.default)
-        if value != option.default:
-            command += _arguments(option.name, value)
+    """Return the arguments of the command that fits the chosen setting, with all that was given for it.
+
+    This is embed, which writes vectors with names, unless only fit has one of the options.
+    """
+    chosen = {name: selection.chosen[name] for name in (*GRID, "diagonal")}
+    asked = {
+        option.name: given[option.name]
+        for option in [*fit_options(), *graph_options()]
+        if given.get(option.name, option.default) != option.default
+    }
+    settings = asked | chosen
+    as_embedding = {_OF_EMBED.get(name, name): value for name, value in settings.items()}
+    offered = {option.name: option for option in [*estimator_options(SymReLU, OWN), *graph_options()]}
+    has_no_option = {
+        name for name, value in as_embedding.items() if name not in offered and (value or name in asked)
+    }
+    if mask is None and not has_no_option:
+        command, output = ["symrelu", "embed", str(file)], "embedding.csv"
+        settings = as_embedding
+    else:
+        command, output = ["symrelu", "fit", str(file)], "fit.npz"
+        offered = {option.name: option for option in [*fit_options(), *graph_options()]}
+    for name, option in offered.items():
+        if settings.get(name, option.default) != option.default:
+            command += _arguments(option, settings[name])
     if mask is not None:
         command += ["--mask", str(mask)]
-    return [*command, "--output", "fit.npz"]
+    return [*command, "--output", output]
 
 
-def _arguments(name: str, value: Any) -> list[str]:
+def _arguments(option: inspect.Parameter, value: Any) -> list[str]:
     """Return a setting as it is given on the command line."""
-    declared = TABLE[name].flags if name in TABLE else ()  # options of solvers are not in the table
-    flag = declared[0] if declared else flag_of(name)
+    flag = flag_of_option(option)
     if isinstance(value, bool):
         return [flag if value else flag.replace("--", "--no-", 1)]
     return [flag, str(value)]

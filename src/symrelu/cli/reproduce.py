@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from symrelu.cli.commands import examples_text
+from symrelu.cli.commands import PlainCommand, PlainGroup, examples_text, unwrapped
 from symrelu.cli.monitor import CellProgress, shown_table
 from symrelu.cli.options import flag_of, with_options
 from symrelu.cli.screen import INTERRUPTED_CODE, check_plots, errors, message_text, report
@@ -23,6 +23,7 @@ EXAMPLES = (
 )
 
 app = typer.Typer(
+    cls=PlainGroup,
     help="Run the paper's experiments: tables, figures and a page.\n\nAn interrupted run can be resumed.",
     epilog=examples_text(EXAMPLES),
     no_args_is_help=True,
@@ -56,7 +57,9 @@ def examples_of(name: str) -> tuple[str, ...]:
 def add_command(app: typer.Typer, name: str, make: MakeExperiment) -> None:
     """Add the command that runs an experiment; its own options come before the common ones."""
 
-    @app.command(name, help=inspect.getdoc(make), epilog=examples_text(examples_of(name)))
+    text = unwrapped(inspect.getdoc(make) or "")
+
+    @app.command(name, cls=PlainCommand, help=text, epilog=examples_text(examples_of(name)))
     @with_options(experiment_options(make))
     def command(jobs: Jobs = 1, output: Output = None, **options: Any) -> None:
         quick = options.get("quick", False)

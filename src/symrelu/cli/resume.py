@@ -13,9 +13,11 @@ from symrelu.cli.fit import check_outputs, fit, run_fit
 from symrelu.cli.options import option, with_options
 from symrelu.cli.origins import arguments_of
 from symrelu.cli.screen import note
+from symrelu.cli.streams import STDOUT
 from symrelu.cli.tables import is_embedding_table, is_table
 from symrelu.fit.checkpoint import DifferentFit
 from symrelu.fit.settings import Description, Limits
+from symrelu.plots.figures import is_our_figure
 
 EXAMPLES = (
     "symrelu fit graph.csv --rank 8 --max-iter 50 --checkpoint fit.ckpt -o fit.npz",
@@ -23,13 +25,13 @@ EXAMPLES = (
     "symrelu resume fit.ckpt --max-time 60 --data graph.csv -o better.npz --json",
 )
 
-_START_OF_A_FIGURE = 4096  # bytes; the element svg comes after the declarations of XML
-
 
 def _limit_options() -> list[Any]:
     """Return options for the limits of a fit, which are those of the first part unless they are given."""
     hints = get_type_hints(Limits)
-    counted = dict.fromkeys(("max_iter", "max_time"), " The first part counts too.")
+    counted = dict.fromkeys(
+        ("max_iter", "max_time"), " It counts the whole fit, so that more must be given than was used before."
+    )
     return [
         option(
             entry.name,
@@ -68,7 +70,7 @@ def resume(
     arguments |= chosen
     check_outputs(arguments)
     for name in ("output", "plot"):
-        if name not in chosen and arguments[name] is not None:
+        if name not in chosen and arguments[name] not in (None, STDOUT):
             _check_overwrite(name, arguments[name], checkpoint)
     given = {name: value for name, value in limits.items() if value is not None}
     note(f"resuming the fit of {arguments['file']}")
@@ -83,7 +85,7 @@ def _check_overwrite(name: str, path: Path, checkpoint: Path) -> None:
 
     The content of the file decides. Its folder does not: checkpoints lie in folders with other files too.
     """
-    kinds = {"output": ("the Solution or the table of U", _is_result), "plot": ("the curve", _is_figure)}
+    kinds = {"output": ("the Solution or the table of U", _is_result), "plot": ("the curve", is_our_figure)}
     what, is_such_a_result = kinds[name]
     if path.exists() and not is_such_a_result(path):
         raise ValueError(
@@ -101,13 +103,6 @@ def _is_result(path: Path) -> bool:
     except (ValueError, OSError):
         return False
     return True
-
-
-def _is_figure(path: Path) -> bool:
-    """Return whether a file begins as a PNG or an SVG image does."""
-    with open(path, "rb") as file:
-        start = file.read(_START_OF_A_FIGURE)
-    return start.startswith(b"\x89PNG\r\n\x1a\n") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
 def _explained(error: ValueError, checkpoint: Path, arguments: dict[str, Any]) -> ValueError:

@@ -15,7 +15,8 @@ from datetime import timedelta
 from enum import Enum
 from functools import partial
 from os import PathLike, fspath
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
@@ -23,31 +24,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
+from symrelu.cli.streams import STDOUT
+
 INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C ended
 SECONDS_BETWEEN_LINES = 10.0  # of progress, where stderr is not a terminal
 
 _PANEL = "Output"
 
 
-class _ResultConsole(Console):
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # rich would exit with code 1
-
-
-class _ErrorConsole(Console):
-    def print(self, *objects: Any, **options: Any) -> None:
-        try:
-            super().print(*objects, **options)
-        except BrokenPipeError:
-            self.quiet = True  # nobody reads the messages, but the results are still wanted
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # rich would exit; before 13.8 it does not call this
-
-
 # Without emoji, which would replace parts of file names such as a:x:b.
-console = _ResultConsole(emoji=False)
-errors = _ErrorConsole(stderr=True, emoji=False)
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
 
 
 @dataclass(frozen=True)
@@ -113,6 +100,8 @@ def _current() -> Output:
 def report(result: Mapping[str, Any], *shown: Any) -> None:
     """Print the results of a command on stdout: tables, one JSON object with ``--json``, or nothing.
 
+    If a table was written to stdout, they go to stderr: stdout must hold nothing else.
+
     Parameters
     ----------
     result : mapping
@@ -123,18 +112,21 @@ def report(result: Mapping[str, Any], *shown: Any) -> None:
         header; or anything that rich can print. A ``Text`` is not wrapped, so that a path in it can be copied.
     """
     output = _current()
+    target = (
+        errors if any(isinstance(value, Path) and value == STDOUT for value in result.values()) else console
+    )
     if output.json:
         # Rounded to what is meaningful; a result that has its own seconds keeps them.
         seconds = round(time.monotonic() - output.began, 3)
         complete = {"seconds": seconds, **result, "notes": output.notes, "warnings": output.warnings}
-        console.out(json.dumps(_plain(complete), allow_nan=False), highlight=False)
+        target.out(json.dumps(_plain(complete), allow_nan=False), highlight=False)
     elif not output.quiet:
         for part in shown:
             if isinstance(part, str):
-                console.print(Text(part))
+                target.print(Text(part))
             else:
                 shape = _two_columns(part) if isinstance(part, (list, tuple)) else part
-                console.print(shape, soft_wrap=isinstance(shape, Text))
+                target.print(shape, soft_wrap=isinstance(shape, Text))
 
 
 def _two_columns(rows: Iterable[tuple[str, Any]]) -> Table:
@@ -216,7 +208,10 @@ def check_plots() -> None:
     new_figure()
 
 
-Advance = Callable[[float], None]
+class Advance(Protocol):
+    """A function that shows one more step, unless it is one of a smaller matrix (``level`` > 0)."""
+
+    def __call__(self, error: float, level: int = 0) -> None: ...
 
 
 @contextmanager
@@ -228,7 +223,7 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
     """
     description = printable(description)
     if is_quiet():
-        yield lambda error: None
+        yield lambda error, level=0: None
     elif not _is_interactive():
         yield _Lines(description, total).advance
     else:
@@ -242,7 +237,9 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
         )
         with Progress(*columns, console=errors, transient=True) as bar:
             task = bar.add_task(description, total=total, error="-")
-            yield lambda error: bar.update(task, advance=1, error=f"{error:.4g}")
+            yield lambda error, level=0: bar.update(
+                task, advance=int(level == 0), error=f"{error:.4g}" + (f" at level {level}" if level else "")
+            )
 
 
 class _Lines:
@@ -250,15 +247,22 @@ class _Lines:
 
     def __init__(self, description: str, total: int) -> None:
         self.description, self.total, self.done = description, total, 0
+        self.shown: float | None = None
 
-    def advance(self, error: float) -> None:
-        self.done += 1
+    def advance(self, error: float, level: int = 0) -> None:
+        self.done += level == 0
         now = time.monotonic()
+        if self.shown is None:
+            self.shown = now
         if self.done == 1:
             self.began = self.shown = now  # what came before may have been compilation, which is not repeated
         if now - self.shown < SECONDS_BETWEEN_LINES:
             return
         self.shown = now
+        if level:
+            text = f"{self.description}: level {level} of the start, relative error {error:.4g}"
+            errors.print(Text(text), soft_wrap=True)
+            return
         left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
         steps = f"step {self.done} of at most {self.total}"
         line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
@@ -269,7 +273,7 @@ class _Lines:
 def fit_progress(description: str, total: int) -> Iterator[Callable[[Any], None]]:
     """Yield a callback for :func:`symrelu.decompose` that shows ``total`` iterations of one or more fits."""
     with step_progress(description, total) as advance:
-        yield lambda progress: advance(progress.record.relative_error)
+        yield lambda progress: advance(progress.record.relative_error, progress.level)
 
 
 @contextmanager

@@ -22,7 +22,11 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from symrelu.cli.outputs import naming_output
+from symrelu.cli.screen import note
+from symrelu.cli.streams import STDOUT, binary_stdout
 from symrelu.files import check_output, write_atomically
 
 Columns = Mapping[str, Sequence[Any]]
@@ -40,7 +44,7 @@ _NEEDS_QUOTES = re.compile(r'[,;\t"\r\n]|^[#%\s]|\s$|^$')  # a line that begins 
 
 def check_table_output(path: str | PathLike[str] | None) -> None:
     """Raise before any work if :func:`write_table` could not write this file, if there is one."""
-    if path is None:
+    if path is None or Path(path) == STDOUT:
         return
     _, extension = _writer_of(Path(path))
     if extension == ".parquet" and find_spec("pyarrow") is None:
@@ -56,20 +60,39 @@ def write_table(path: str | PathLike[str], columns: Columns) -> None:
     Parameters
     ----------
     path : str or path-like
+        ``-`` for CSV on stdout.
     columns : mapping of str to sequence
         Lists or one-dimensional arrays by name. NaN and None become empty cells, or null in JSON.
     """
-    write, _ = _writer_of(Path(path))
+    write, extension = _writer_of(Path(path))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"The columns of a table must have the same length, got {lengths}.")
-    with naming_output(Path(path)), write_atomically(path) as file:
-        write(file, columns)
+    if Path(path) == STDOUT:
+        with binary_stdout() as file:
+            write(file, columns)
+    else:
+        with naming_output(Path(path)), write_atomically(path) as file:
+            write(file, columns)
+    if not extension.startswith((".json", ".parquet")):
+        _tell_of_apostrophes(path, columns)
+
+
+def _tell_of_apostrophes(path: str | PathLike[str], columns: Columns) -> None:
+    """Print a note if texts of a CSV or TSV file are not as they were."""
+    texts = (
+        column for column in columns.values() if getattr(column, "dtype", np.dtype(object)).kind not in "biuf"
+    )
+    count = len({cell for column in texts for cell in column if isinstance(cell, str) and _is_formula(cell)})
+    if count:
+        names = "1 name begins like a formula" if count == 1 else f"{count} names begin like formulas"
+        where = "on stdout" if Path(path) == STDOUT else f"in {path}"
+        note(f"{names} and got a leading apostrophe {where}: .json and .parquet files keep names as they are")
 
 
 def is_table(path: Path) -> bool:
-    """Return whether the extension of a file is that of a table."""
-    return path.name.lower().endswith(tuple(_WRITERS))
+    """Return whether the extension of a file is that of a table; on stdout there can only be a table."""
+    return path == STDOUT or path.name.lower().endswith(tuple(_WRITERS))
 
 
 def embedding_columns(labels: Any | None, U: Any) -> dict[str, Sequence[Any]]:
@@ -136,9 +159,14 @@ def _write_separated(separator: str, file: IO[bytes], columns: Columns) -> None:
 def _separated_cell(value: Any) -> str:
     if not isinstance(value, str):
         return "" if value is None else repr(value)
-    if _STARTS_FORMULA.match(value) and not _PLAIN_NUMBER.fullmatch(value):
+    if _is_formula(value):
         value = f"'{value}"
     return '"' + value.replace('"', '""') + '"' if _NEEDS_QUOTES.search(value) else value
+
+
+def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet may run a text as a formula."""
+    return _STARTS_FORMULA.match(text) is not None and not _PLAIN_NUMBER.fullmatch(text)
 
 
 def _write_json(file: IO[bytes], columns: Columns) -> None:
@@ -185,10 +213,13 @@ _WRITERS: dict[str, Callable[[IO[bytes], Columns], None]] = {
 
 
 def _writer_of(path: Path) -> tuple[Callable[[IO[bytes], Columns], None], str]:
+    if path == STDOUT:
+        return _WRITERS[".csv"], ".csv"
     for extension, write in _WRITERS.items():
         if path.name.lower().endswith(extension):
             return write, extension
     *others, last = _WRITERS
     raise ValueError(
-        f"The table {path} must end in {', '.join(others)} or {last}, got {path.suffix or 'no extension'!r}."
+        f"The table {path} must end in {', '.join(others)} or {last}, or be - for "
+        f"stdout, got {path.suffix or 'no extension'!r}."
     )

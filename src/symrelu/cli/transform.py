@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from symrelu import NeighborEmbedding, SymReLU
 from symrelu.cli.inputs import graph_options, reading_options
 from symrelu.cli.options import with_options
-from symrelu.cli.outputs import check_files
+from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.queries import has_entry
 from symrelu.cli.screen import note, report
 from symrelu.cli.tables import check_table_output, embedding_columns, node_names, write_table
 from symrelu.graphs import read_new_items_file
 
 EXAMPLES = (
-    "symrelu embed graph.csv --model model.npz -o vectors.csv",
+    "symrelu embed graph.csv --model model.npz -o embedding.csv",
     "symrelu transform model.npz new.csv -o new_vectors.csv",
-    "symrelu transform model.npz new.csv --duplicates max -o new_vectors.json --json",
+    "symrelu transform model.npz new.csv --duplicates max -o vectors.json --json",
 )
 
 # Directions and loops have no meaning between new and known items.
 _OPTIONS = [option for option in graph_options() if option.name not in ("directed", "self_loops")]
+for _option in _OPTIONS:
+    get_args(_option.annotation)[1].rich_help_panel = "How NEW is read"
 
 
 @with_options(_OPTIONS)
@@ -40,9 +42,7 @@ def transform(
             "with a row for each new item.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Table of names and vectors: .csv, .tsv, .parquet or .json.")
-    ],
+    output: Annotated[Path, table_option("Table of names and vectors")],
     **options: Any,
 ) -> None:
     """Embed new items with a model that was saved before.
@@ -76,6 +76,12 @@ def transform(
 def _load(path: Path) -> Any:
     if has_entry(path, "neighbor_vectors"):
         return NeighborEmbedding.load(path)
+    if has_entry(path, "links.fits"):
+        raise ValueError(
+            f"{path} must be a model of 'symrelu embed' or 'symrelu neighbors', but it is one of "
+            "'symrelu links', which cannot embed new items. Save another one with "
+            "'symrelu embed GRAPH --model model.npz'."
+        )
     estimator = SymReLU.load(path)
     if hasattr(estimator, "affinity_matrix_"):
         raise ValueError(

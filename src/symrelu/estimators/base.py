@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
 from symrelu.estimators.naming import NodeNamesMixin
 from symrelu.estimators.searches import mark_clone, warn_not_converged, warn_once_in_a_search
+from symrelu.files.block_folder import is_block_folder
 from symrelu.fit.averaging import mean_solution
 from symrelu.fit.decompose import decompose
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
@@ -24,6 +25,7 @@ from symrelu.fitted.solution import Solution
 from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.graphs.tensors import from_torch, is_tensor
+from symrelu.plots.choice import PlotMixin
 from symrelu.problem import Problem
 from symrelu.validation import (
     check_choice,
@@ -65,7 +67,7 @@ def whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fit_or_restore
 
 
-class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator):
+class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, BaseEstimator):
     """An estimator that fits a factor of a similarity matrix."""
 
     solution_: Solution
@@ -81,6 +83,7 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
     n_init: Any = 1
     n_jobs: int | None = None
 
+    _pictures: ClassVar[tuple[str, ...]] = ("map", "spectrum", "convergence")
     _affinities: tuple[str, ...] = ("precomputed", "self_tuning")
 
     # Whether several fits are averaged: the mean predicts better than the fit with the lowest objective.
@@ -106,6 +109,8 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         check_choice("affinity", self.affinity, self._affinities)
         for name in ("node_names_", "_cached_names", "_graph", "_row_index", "affinity_matrix_"):
             self.__dict__.pop(name, None)  # left by an earlier fit
+        if is_block_folder(X):
+            return self._folder_problem(X, mask, diagonal)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
         if isinstance(X, Problem):
@@ -124,6 +129,13 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=5)
         self._keep_rows(matrix, problem)
+        return problem
+
+    def _folder_problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
+        problem = Problem.of(X, mask, diagonal, name="X")
+        if problem.labels is not None:
+            self.node_names_ = problem.labels
+        self.n_features_in_ = problem.n
         return problem
 
     def _keep_rows(self, matrix: Any, problem: Problem) -> None:
@@ -263,6 +275,11 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, BaseEstimator
         Model(rank=1, **pick(Model, settings))
         Start(**pick(Start, settings))
         Limits(**pick(Limits, settings))
+        if not isinstance(settings.get("client"), str | None):
+            raise TypeError(
+                "client must be the address of a scheduler, because a client cannot be cloned, or None for the "
+                f"current client, got {type(settings['client']).__name__}. Pass client.scheduler.address."
+            )
         how = Run(**pick(Run, settings))
         if check_integer("n_init", settings.pop("n_init", self.n_init), 1) > 1:
             if not isinstance(settings["init"], str):

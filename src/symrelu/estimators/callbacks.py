@@ -70,6 +70,8 @@ class FitTasks:
 class StepTasks(FitTasks):
     """The callback tasks of one fit by :func:`symrelu.decompose`, with a subtask for each step.
 
+    The smaller matrices that a multilevel start fits are no subtasks: nobody knows how many steps they take.
+
     Parameters
     ----------
     estimator, X
@@ -90,6 +92,8 @@ class StepTasks(FitTasks):
     def step(self, progress: FitProgress) -> bool:
         """Call the hooks for a step; return True if one of them asks to stop."""
         self.estimator.latest_record_ = progress.record
+        if progress.level:
+            return False
         return self.subtask("step", lambda: self._attributes(progress))
 
     def _attributes(self, progress: FitProgress) -> dict[str, Any]:

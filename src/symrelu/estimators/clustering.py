@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -188,6 +188,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
     True
     """
 
+    _pictures: ClassVar = ("clusters", "map", "spectrum", "convergence")
     _affinities = ("auto", "precomputed", "self_tuning")
     _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
@@ -214,6 +215,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        client: str | None = Run.client,
         n_init: int | None = None,
         n_jobs: int | None = None,
         checkpoint: Any | None = Run.checkpoint,
@@ -238,6 +240,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.client = client
         self.n_init = n_init
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint

@@ -157,6 +157,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
     """
 
     _saved_parts: ClassVar = {"links": True}
+    _pictures: ClassVar = ("link_scores", "map", "spectrum", "convergence")
     _takes_the_mean = True
     _expected_stops = (Status.MAX_ITER, Status.ROUNDING)
 
@@ -179,6 +180,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        client: str | None = Run.client,
         n_init: int = 5,
         n_jobs: int | None = None,
         verbose: int = Run.verbose,
@@ -199,6 +201,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.client = client
         self.n_init = n_init
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -273,7 +276,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         Returns
         -------
         evaluation : LinkEvaluation
-            AUC, average precision, Hits@50 and MRR, as a mean and for each split. ``print`` shows a table.
+            AUC, average precision, ``Hits@50`` and MRR, as a mean and for each split. ``print`` shows a table.
         """
         fraction = check_number("fraction", fraction, 0, 0.99, low_included=False)
         check_integer("n_splits", n_splits, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -104,6 +104,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     >>> sorted(model.neighbors(10).tolist())
     [9, 11]
     """
+
+    _pictures: ClassVar = ("attempts", "map", "spectrum")
 
     def __init__(
         self,

@@ -252,7 +252,7 @@ class Failure(NamedTuple):
 
 
 class Monitor:
-    """Receives the progress of :func:`run_cells`. This base class ignores it."""
+    """Receives the progress of :func:`symrelu.experiments.run_cells`. This base class ignores it."""
 
     def begin(self, cells: int, stored: int, cost: float) -> None:
         """Receive the number of cells, how many of them are stored, and the cost of the others."""

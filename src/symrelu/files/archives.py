@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -50,18 +51,41 @@ def read_npz(path: str | PathLike[str], kind: str | None = None) -> dict[str, np
     path = Path(path)
     check_readable(path)
     with open(path, "rb") as file, naming_damaged_file(path, "npz"):
-        if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-            raise WrongKind(f"{path} is a single npy array, not an npz archive.")
-        with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
-            _check_members(path, members, kind)
-            # zipfile ignores this count, so that a damaged directory would lose arrays without an error.
-            if len(members) != _declared_members(file, archive):
-                raise ValueError("the directory does not list all arrays")
-            return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
+        return _read_members(path, file, path.stat().st_size, kind)
 
 
-def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None) -> None:
+def read_npz_bytes(content: bytes, name: str | PathLike[str], kind: str | None = None) -> dict[str, np.ndarray]:
+    """Return the arrays of an npz archive whose content has been read, as :func:`read_npz` does.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str or path-like
+        Where it comes from, for errors.
+    kind : str, optional
+        As for :func:`read_npz`.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+    """
+    with naming_damaged_file(name, "npz"):
+        return _read_members(Path(name), io.BytesIO(content), len(content), kind)
+
+
+def _read_members(path: Path, file: IO[bytes], size: int, kind: str | None) -> dict[str, np.ndarray]:
+    if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+        raise WrongKind(f"{path} is a single npy array, not an npz archive.")
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        _check_members(path, members, size, kind)
+        # zipfile ignores this count, so that a damaged directory would lose arrays without an error.
+        if len(members) != _declared_members(file, archive):
+            raise ValueError("the directory does not list all arrays")
+        return {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
+
+
+def _check_members(path: Path, members: list[zipfile.ZipInfo], size: int, kind: str | None) -> None:
     """Raise unless the directory of an archive lists arrays that fit into the file and into memory."""
     names = [info.filename for info in members]
     if len(set(names)) < len(names) or not all(name.endswith(".npy") for name in names):
@@ -76,7 +100,7 @@ def _check_members(path: Path, members: list[zipfile.ZipInfo], kind: str | None)
                 )
         elif info.compress_size != info.file_size:
             raise ValueError(f"the directory lists two different sizes for {info.filename}")
-    if sum(info.compress_size for info in members) > path.stat().st_size:
+    if sum(info.compress_size for info in members) > size:
         raise ValueError("the arrays in the directory are larger than the file")
     check_room(path, sum(info.file_size for info in members))
 

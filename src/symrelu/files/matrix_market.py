@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -12,9 +14,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import io
 
-from symrelu.files.checks import check_room, check_rows, in_units
+from symrelu.files.checks import WrongKind, check_room, check_rows, in_units, naming_damaged_file
 
 _CHUNK = 2**20  # bytes read at a time
+_BYTES_OF_A_PART = 2**24  # of text that is parsed at once
 _BANNER = re.compile(rb"%%MatrixMarket +matrix +(coordinate|array) +([\w-]+) +([\w-]+)\s*", re.IGNORECASE)
 _SIZE = re.compile(rb"\d{1,18}")
 # All characters of numbers, "nan" and "inf", and blanks. Comments are allowed before the sizes only.
@@ -33,6 +36,8 @@ class _Header:
     entries: int  # number of lines that must follow
     memory: int  # bytes that SciPy's reader allocates
     lines: int  # length of the header
+    field: str = "real"
+    symmetry: str = "general"
 
     @property
     def longest(self) -> int:
@@ -63,6 +68,60 @@ def read_matrix_market(path: Path) -> Any:
         _check_entries(file, header)
     with _open_text(path) as file:
         return io.mmread(_EndingInLineFeed(file), spmatrix=False)
+
+
+def matrix_market_parts(path: Path) -> tuple[tuple[int, int], Iterator[tuple[np.ndarray, ...]]]:
+    """Return the shape of a sparse matrix, and its entries in parts: rows, columns and values.
+
+    Both triangles of a symmetric file are returned. The matrix is never held as a whole.
+    """
+    with _open_text(path) as file:
+        header = _read_header(file)
+        if not header.sparse or header.field == "complex" or header.symmetry not in ("general", "symmetric"):
+            raise WrongKind(
+                f"{path} must be a sparse matrix of real numbers (coordinate, general or symmetric) to be "
+                f"read in parts, got {'coordinate' if header.sparse else 'array'} {header.field} "
+                f"{header.symmetry}."
+            )
+        header.check_length(_text_length(path))
+        _check_entries(file, header)
+    return (header.rows, header.columns), _parts(path, header)
+
+
+def _parts(path: Path, header: _Header) -> Iterator[tuple[np.ndarray, ...]]:
+    width = 2 if header.field == "pattern" else 3
+    with naming_damaged_file(path, "mtx"), _open_text(path) as file:
+        _read_header(file)
+        rest = b""
+        while chunk := file.read(_BYTES_OF_A_PART):
+            text, _, rest = (rest + chunk).rpartition(b"\n")
+            yield from _entries_of(text, width, header)
+        yield from _entries_of(rest, width, header)
+
+
+def _entries_of(text: bytes, width: int, header: _Header) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield rows, columns and values of lines of text, and the mirrored ones if the matrix is symmetric."""
+    if not text.strip():
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)  # what cannot be parsed
+        numbers = np.fromstring(text.decode("ascii"), sep=" ")
+    if len(numbers) % width:
+        raise ValueError(f"each entry must have {width} numbers")
+    table = numbers.reshape(-1, width)
+    places = table[:, :2].astype(np.int64) - 1
+    if (
+        (places + 1 != table[:, :2]).any()
+        or (places < 0).any()
+        or (places >= (header.rows, header.columns)).any()
+    ):
+        raise ValueError(f"indices must be whole numbers within {header.rows} x {header.columns}")
+    rows, cols = places[:, 0].copy(), places[:, 1].copy()
+    values = np.ones(len(rows)) if width == 2 else table[:, 2].copy()
+    yield rows, cols, values
+    if header.symmetry == "symmetric":
+        off = rows != cols
+        yield cols[off], rows[off], values[off]
 
 
 def _open_text(path: Path) -> Any:
@@ -101,12 +160,12 @@ def _read_header(file: IO[bytes]) -> _Header:
         # Symmetric files store the lower triangle, skew-symmetric ones without the diagonal.
         below = rows * (rows - 1) // 2
         entries = {"general": rows * columns, "skew-symmetric": below}.get(symmetry, below + rows)
-        return _Header(False, rows, columns, entries, rows * columns * value_bytes, lines)
+        return _Header(False, rows, columns, entries, rows * columns * value_bytes, lines, field, symmetry)
     (entries,) = stored
     if entries > rows * columns:
         raise ValueError(f"a {rows} x {columns} matrix cannot have {entries} entries")
     copies = 1 if symmetry == "general" else 2  # SciPy adds the entries above the diagonal
-    return _Header(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines)
+    return _Header(True, rows, columns, entries, copies * entries * (16 + value_bytes), lines, field, symmetry)
 
 
 def _check_entries(file: IO[bytes], header: _Header) -> None:

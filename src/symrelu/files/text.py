@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -132,7 +133,8 @@ def _wrong_encoding(path: Path, expansion: int) -> str:
     with _open_bytes(path, expansion) as file:
         for number, line in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), 1):
             if number == 1 and line[:2] in _WIDE:
-                return f"{path} must be text in UTF-8, but it is in {_WIDE[line[:2]]}. Save it in UTF-8."
+                wide = _WIDE[line[:2]]
+                return f"{path} must be text in UTF-8, but it is in {wide}. {_conversion(path, wide)}"
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -140,5 +142,16 @@ def _wrong_encoding(path: Path, expansion: int) -> str:
                 break
     return (
         f"{path} must be text in UTF-8, but line {number} has the byte 0x{byte:02x}, which is not: the file "
-        "may be in Latin-1 or Windows-1252. Convert it to UTF-8."
+        f"may be in Windows-1252 or Latin-1. {_conversion(path, 'WINDOWS-1252')}"
     )
+
+
+def _conversion(path: Path, encoding: str) -> str:
+    """Return how to convert a file to UTF-8."""
+    compressed = path.suffix.lower() == ".gz"
+    plain = path.with_suffix("") if compressed else path
+    new = plain.with_name(f"{plain.stem}_utf8{plain.suffix}")
+    name = shlex.quote(str(path))
+    iconv = f"iconv -f {encoding} -t UTF-8"
+    command = f"gunzip -c {name} | {iconv}" if compressed else f"{iconv} {name}"
+    return f'In Excel, save it as "CSV UTF-8"; in a shell: {command} > {shlex.quote(str(new))}'

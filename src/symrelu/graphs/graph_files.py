@@ -1,4 +1,4 @@
-"""Read graphs from GraphML, GML and h5ad files, through networkx and anndata."""
+"""Read graphs from GraphML and GML files, through networkx."""
 
 from __future__ import annotations
 
@@ -6,27 +6,21 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
-from scipy import sparse
 
-from symrelu.files.checks import (
-    WrongKind,
-    check_indices,
-    check_room,
-    naming_damaged_file,
-    naming_missing_library,
-)
+from symrelu.files.checks import WrongKind, naming_damaged_file, naming_missing_library
 from symrelu.files.text import open_text, read_bytes
-from symrelu.graphs.annotated import from_anndata
+from symrelu.graphs.column_names import is_no_weight, weight_columns
 from symrelu.graphs.columns import AUTO
-from symrelu.graphs.edges import USUAL_WEIGHT, Labelled, integers
+from symrelu.graphs.edges import integers
 from symrelu.graphs.pairs import Pairs
+from symrelu.graphs.remarks import Doubt
 
 # Memory for each byte of text. An edge of 60 bytes takes about a kilobyte as elements and dictionaries.
 _EXPANSION = 20
@@ -63,50 +57,12 @@ def read_network(path: Path, extension: str, weight: Any = AUTO) -> Network:
     return Network(pairs, weights, graph.is_directed(), notes + naming + weighting)
 
 
-def read_h5ad(path: Path, key: str | None) -> Labelled:
-    """Read a graph of the observations from an .h5ad file."""
-    with naming_missing_library("anndata", "anndata", ".h5ad"):
-        anndata, h5py = import_module("anndata"), import_module("h5py")  # anndata requires h5py
-    with naming_damaged_file(path, "h5ad"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names that are not unique, an error below
-        with h5py.File(path, "r") as file:
-            check_room(path, _stored_bytes(h5py, file), "its tables")
-        # Backed, so that the matrix of samples x features stays in the file.
-        adata = anndata.read_h5ad(path, backed="r")
-    with closing(adata.file):
-        with naming_damaged_file(path, "h5ad"):
-            for graph in filter(sparse.issparse, adata.obsp.values()):
-                check_indices(graph)
-        labelled = from_anndata(adata, key)
-    names = labelled.labels
-    if names is not None and len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise WrongKind(
-            f"{path} must have a different name for each observation, but {twice!r} occurs twice. "
-            "Call adata.obs_names_make_unique() and write it again."
-        )
-    return labelled
-
-
-def _stored_bytes(h5py: Any, file: Any) -> int:
-    """Return the size of all data sets in an HDF5 file, except the matrix of samples x features."""
-    sizes = []
-
-    def add(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and not (name == "X" or name.startswith("X/")):
-            sizes.append(int(item.size or 0) * item.dtype.itemsize)
-
-    file.visititems(add)
-    return sum(sizes)
-
-
 def _read_graphml(networkx: Any, path: Path) -> tuple[Any, tuple[str, ...]]:
     content = read_bytes(path, _EXPANSION)
     _refuse_doctype(path, content)
     graph = networkx.read_graphml(io.BytesIO(content))
     number = len(_GRAPH.findall(content))
-    return graph, (f"only the first of {number} graphs in the file was read",) if number > 1 else ()
+    return graph, (Doubt(f"only the first of {number} graphs in the file was read"),) if number > 1 else ()
 
 
 class _AtRoot(Exception):
@@ -164,28 +120,40 @@ def _check_characters(path: Path, names: Sequence[str]) -> None:
 
 
 def _weights_of(path: Path, edges: Sequence[dict[str, Any]], weight: Any) -> tuple[list[Any], tuple[str, ...]]:
-    """Return the weight of each edge, and notes."""
+    """Return the weight of each edge, and doubts."""
     there = sorted({str(name) for data in edges for name in data})
-    if weight is None or (weight == AUTO and USUAL_WEIGHT not in there):
-        return [1.0] * len(edges), _note_unused(edges, there) if weight == AUTO else ()
-    weight = USUAL_WEIGHT if weight == AUTO else weight
+    if weight == AUTO:
+        weight = _usual_weight(path, edges, there)
+        if weight is None:
+            return [1.0] * len(edges), _doubt_unused(edges, there)
+    if weight is None:
+        return [1.0] * len(edges), ()
     if weight not in there:
         raise WrongKind(
             f"{path} must have edges with the attribute {weight!r}, got {there or 'none'}. Pass the right "
             "name: weight=..."
         )
     missing = sum(weight not in data for data in edges)
-    notes = (
-        (f"edges without the attribute {weight!r} have weight 1: {missing} of {len(edges)}",) if missing else ()
-    )
-    return [data.get(weight, 1.0) for data in edges], notes
+    doubt = Doubt(f"edges without the attribute {weight!r} have weight 1: {missing} of {len(edges)}")
+    return [data.get(weight, 1.0) for data in edges], (doubt,) if missing else ()
 
 
-def _note_unused(edges: Sequence[dict[str, Any]], there: Sequence[str]) -> tuple[str, ...]:
-    numeric = [
-        name for name in there if all(isinstance(e.get(name, 0), (int, float, np.number)) for e in edges)
-    ]
+def _usual_weight(path: Path, edges: Sequence[dict[str, Any]], there: Sequence[str]) -> str | None:
+    """Return the attribute with the usual name of weights, or None."""
+    found = weight_columns(there, [_all_numbers(edges, name) for name in there])
+    if len(found) > 1:
+        same = [there[k] for k in found]
+        raise WrongKind(f"{path} has several attributes that may be weights: {same}. Choose one: weight=...")
+    return there[found[0]] if found else None
+
+
+def _doubt_unused(edges: Sequence[dict[str, Any]], there: Sequence[str]) -> tuple[str, ...]:
+    numeric = [name for name in there if not is_no_weight(name) and _all_numbers(edges, name)]
     if not numeric:
         return ()
     names = ", ".join(map(repr, numeric))
-    return (f"edge attributes not read: {names}. Every edge has weight 1: pass weight= to choose one",)
+    return (Doubt(f"edge attributes not read: {names}. Every edge has weight 1: pass weight= to choose one"),)
+
+
+def _all_numbers(edges: Sequence[dict[str, Any]], name: str) -> bool:
+    return all(isinstance(data.get(name, 0), (int, float, np.number)) for data in edges)

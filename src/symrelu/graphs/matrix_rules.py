@@ -10,7 +10,7 @@ from scipy import sparse
 from symrelu.graphs.pairs import NOT_ADDED, Combined, Pairs, Rules, once_each, sort_pairs
 from symrelu.validation import find_asymmetry
 
-_DONE = {"max": "combined to the larger entry", "sum": "added", "mean": "averaged"}
+DONE = {"max": "combined to the larger entry", "sum": "added", "mean": "averaged"}
 
 
 def similarity_of_matrix(matrix: Any, rules: Rules, weighted: bool = True) -> Combined:
@@ -98,4 +98,4 @@ def _symmetric(matrix: Any, directed: str) -> tuple[Any, tuple[str, ...]]:
         places = np.flatnonzero(matrix.diagonal())
         combined[places, places] = matrix.diagonal()[places]
     combined = sparse.csr_array(combined) if sparse.issparse(combined) else combined
-    return combined, (f"the two directions of all pairs were {_DONE[directed]}",)
+    return combined, (f"the two directions of all pairs were {DONE[directed]}",)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,14 +72,15 @@ class Combined(NamedTuple):
 def similarity_of(pairs: Pairs, weights: Any, rules: Rules) -> Combined:
     """Return the symmetric matrix of edges, combined by the rules."""
     pairs, values = sort_pairs(pairs, check_weights(pairs, weights))
-    pairs, values, notes = _without_loops(pairs, values, rules.self_loops)
+    pairs, values, notes = without_loops(pairs, values, rules.self_loops)
     if rules.directed is None:
         if rules.duplicates == "error":
             pairs, values, _ = once_each(pairs, values, "error")
-        pairs, values, more = _one_direction(pairs, values, rules.duplicates, "duplicates")
+        pairs, values, more = one_direction(pairs, values, rules.duplicates, "duplicates")
     else:
-        pairs, values, repeated = once_each(pairs, values, rules.duplicates)
-        pairs, values, more = _one_direction(pairs, values, rules.directed, "directed")
+        also = partial(_directions_too, pairs, values) if rules.directed == "error" else str
+        pairs, values, repeated = once_each(pairs, values, rules.duplicates, also)
+        pairs, values, more = one_direction(pairs, values, rules.directed, "directed")
         notes += repeated
     low, high = pairs.rows, pairs.cols
     off = low != high  # self loops are stored once
@@ -98,8 +100,13 @@ def sort_pairs(pairs: Pairs, values: np.ndarray) -> tuple[Pairs, np.ndarray]:
     return pairs.take(order), values[order]
 
 
-def once_each(pairs: Pairs, values: np.ndarray, duplicates: str) -> tuple[Pairs, np.ndarray, tuple[str, ...]]:
-    """Return each of the sorted edges once, with the weights of repeated ones combined, and notes."""
+def once_each(
+    pairs: Pairs, values: np.ndarray, duplicates: str, also: Callable[[], str] = str
+) -> tuple[Pairs, np.ndarray, tuple[str, ...]]:
+    """Return each of the sorted edges once, with the weights of repeated ones combined, and notes.
+
+    If repeated edges are an error, ``also`` returns what else must be said in the same message.
+    """
     starts = _starts(pairs.rows, pairs.cols)
     repeated = len(values) - len(starts)
     if repeated == 0:
@@ -107,12 +114,39 @@ def once_each(pairs: Pairs, values: np.ndarray, duplicates: str) -> tuple[Pairs,
     if duplicates == "error":
         times = np.diff(starts, append=len(values))
         worst = int(np.argmax(times > 1))
+        others = _others(int(np.count_nonzero(times > 1)), "edge", "repeated")
         raise ValueError(
-            f"Edge {pairs.edge(starts[worst])} is given {times[worst]} times. "
-            'Pass duplicates="sum" to add the weights, or "max" to keep the largest.'
+            f"Edge {pairs.edge(starts[worst])} is given {times[worst]} times{others}. "
+            f'Pass duplicates="sum" to add the weights, or "max" to keep the largest.{also()}'
         )
     values = _COMBINE[duplicates].reduceat(values, starts)
     return pairs.take(starts), values, (f"{_count(repeated, 'repeated edge')} {_DONE[duplicates]}",)
+
+
+def _others(count: int, noun: str, state: str) -> str:
+    """Return how many more there are than the one that a message names."""
+    return "" if count < 2 else f", and {_count(count - 1, f'other {noun}', 'is', 'are')} {state}"
+
+
+def _directions_too(pairs: Pairs, values: np.ndarray) -> str:
+    """Return a sentence for those who add repeated edges, if the two directions of pairs would differ then."""
+    pairs, values, _ = once_each(pairs, values, "sum")
+    starts, smallest, largest = _by_pair(pairs, values)
+    differing = np.flatnonzero(smallest != largest)
+    if not differing.size:
+        return ""
+    noun = "1 pair differ" if differing.size == 1 else f"{differing.size} pairs differ"
+    return (
+        f" The two directions of {noun} too, such as those of {pairs.edge(starts[differing[0]])}: pass "
+        'duplicates="sum", directed="sum" to add both.'
+    )
+
+
+def _by_pair(pairs: Pairs, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the sorted edges of each pair start, and the smallest and the largest of their weights."""
+    low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
+    starts = _starts(low, high)
+    return starts, np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
 
 
 def _starts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -120,7 +154,7 @@ def _starts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.flatnonzero((np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0))
 
 
-def _without_loops(
+def without_loops(
     pairs: Pairs, values: np.ndarray, self_loops: str
 ) -> tuple[Pairs, np.ndarray, tuple[str, ...]]:
     """Return the edges with self loops kept or dropped, and notes."""
@@ -138,22 +172,28 @@ def _without_loops(
     return pairs.take(~loops), values[~loops], (f"{_count(count, 'self loop')} left out",)
 
 
-def _one_direction(
-    pairs: Pairs, values: np.ndarray, rule: str, option: str
+def one_direction(
+    pairs: Pairs, values: np.ndarray, rule: str, option: str, *, all_pairs: bool = True
 ) -> tuple[Pairs, np.ndarray, tuple[str, ...]]:
-    """Return each pair once, the lower row first, with the weights of both directions combined, and notes."""
-    low, high = np.minimum(pairs.rows, pairs.cols), np.maximum(pairs.rows, pairs.cols)
-    starts = _starts(low, high)
-    smallest, largest = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    """Return each pair once, the lower row first, with the weights of both directions combined, and notes.
+
+    Directions that are equal in all pairs of a graph are not added; ``all_pairs=False`` says that there are
+    others than these.
+    """
+    starts, smallest, largest = _by_pair(pairs, values)
     differing = np.flatnonzero(smallest != largest)
-    once = Pairs(low[starts], high[starts], pairs.names)
+    rows, cols = pairs.rows[starts], pairs.cols[starts]
+    once = Pairs(np.minimum(rows, cols), np.maximum(rows, cols), pairs.names)
     if rule == "error":
         if differing.size:
             k = starts[differing[0]]
-            _refuse_directions(pairs.edge(k), values[k], values[k + 1], option)
+            more = _others(differing.size, "pair", "different")
+            _refuse_directions(
+                pairs.edge(k), values[k], f"{values[k + 1]:g} in the other direction{more}", option
+            )
         return once, largest, ()
     times = np.diff(starts, append=len(values))
-    if option == "directed" and not differing.size and _symmetric(once, times):
+    if all_pairs and option == "directed" and not differing.size and _symmetric(once, times):
         skipped = rule == "sum" and bool((times > 1).any())
         return once, largest, (NOT_ADDED,) if skipped else ()
     combined = _COMBINE[rule].reduceat(values, starts)
@@ -170,11 +210,11 @@ def _symmetric(pairs: Pairs, times: np.ndarray) -> bool:
     return bool(((times == 2) | (pairs.rows == pairs.cols)).all())
 
 
-def _refuse_directions(edge: str, weight: float, other: float, option: str) -> None:
+def _refuse_directions(edge: str, weight: float, other: str, option: str) -> None:
     advice = 'Pass {}="max" to keep the larger, {}"sum" to add them{}.'.format(
         *((option, "or ", "") if option == "duplicates" else (option, "", ', or "mean" to average them'))
     )
-    raise ValueError(f"Edge {edge} has the weight {weight:g}, but {other:g} in the other direction. {advice}")
+    raise ValueError(f"Edge {edge} has the weight {weight:g}, but {other}. {advice}")
 
 
 def _count(number: int, noun: str, one: str = "was", many: str = "were") -> str:

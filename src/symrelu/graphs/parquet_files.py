@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from symrelu.files.checks import WrongKind, check_room, naming_damaged_file, naming_missing_library
+from symrelu.graphs.cells import Facts, facts_of
 from symrelu.graphs.columns import ColumnChoice, choose_columns, declared_direction, refuse_square, type_column
 from symrelu.graphs.edge_files import EdgeColumns, NoName, Numbering, blank_notes
 
 _BATCH = 2**16  # rows
+_SAMPLE = 50  # rows from which the kinds of columns are detected
+_LOOKED_AT = 20  # columns
 _BYTES_OF_EDGE = 100  # three numbers, and their copies while the matrix is made
 
 
@@ -25,13 +28,14 @@ def read_parquet(path: Path, choice: ColumnChoice, sources: Numbering, targets: 
     types: set[str] = set()
     with naming_damaged_file(path, "parquet"), parquet.ParquetFile(path) as file:
         names = file.schema_arrow.names
-        columns = choose_columns(path, choice, names, len(names), [False] * len(names))
+        count = file.metadata.num_rows
+        facts = _facts(file, names)
+        columns = choose_columns(path, choice, names, facts)
         at_type = type_column(names, columns)
         used = [column for column in (*columns[:3], at_type) if column is not None]
         # Values that repeat take next to no space in the file. The sizes of columns are not asked for, because
         # pyarrow (26.0) ends the process on some damaged ones.
-        count, numeric = file.metadata.num_rows, _numeric(file.schema_arrow.types)
-        refuse_square(path, choice, names, numeric, count)
+        refuse_square(path, choice, names, facts, count)
         needed = _BYTES_OF_EDGE * count
         check_room(path, needed, f"its {count} edges")
         for batch in file.iter_batches(_BATCH, columns=[names[column] for column in used]):
@@ -57,10 +61,16 @@ def read_parquet(path: Path, choice: ColumnChoice, sources: Numbering, targets: 
     )
 
 
-def _numeric(types: Any) -> list[bool]:
-    """Return for each type of a column whether it is one of numbers."""
+def _facts(file: Any, names: list[str]) -> list[Facts]:
+    """Return what the columns of a table hold, by their types and first values."""
     check = import_module("pyarrow").types
-    return [check.is_integer(kind) or check.is_floating(kind) for kind in types]
+    first = next(file.iter_batches(_SAMPLE, columns=names[:_LOOKED_AT]), None)
+    facts = []
+    for k, kind in enumerate(file.schema_arrow.types):
+        values = [] if first is None or k >= _LOOKED_AT else first.column(k).to_pylist()
+        found = facts_of([str(value) for value in values if value is not None])
+        facts.append(found._replace(numeric=check.is_integer(kind) or check.is_floating(kind)))
+    return facts
 
 
 def _add(

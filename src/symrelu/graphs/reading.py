@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -14,33 +13,26 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.files import read_matrix
-from symrelu.files.checks import DamagedFile, WrongKind, check_readable, naming_damaged_file
+from symrelu.files.checks import DamagedFile, WrongKind, naming_damaged_file
 from symrelu.files.matlab import read_matlab
-from symrelu.graphs.columns import AUTO, ColumnChoice
+from symrelu.graphs.columns import AUTO
 from symrelu.graphs.edge_files import EdgeColumns, Numbering, TextOptions, check_known, read_edge_file
 from symrelu.graphs.edges import Labelled, as_labels
-from symrelu.graphs.graph_files import read_h5ad, read_network
+from symrelu.graphs.graph_files import read_network
+from symrelu.graphs.h5ad_files import read_h5ad
 from symrelu.graphs.matrix_rules import entries_once, similarity_of_matrix
-from symrelu.graphs.pairs import DIRECTED, Pairs, Rules, check_weights, once_each, similarity_of, sort_pairs
+from symrelu.graphs.pairs import Pairs, Rules, check_weights, once_each, similarity_of, sort_pairs
 from symrelu.graphs.parquet_files import read_parquet
-from symrelu.validation import check_choice
-
-_TEXT = (".csv", ".tsv", ".txt", ".edges", ".edgelist")
-_TABLES = (".parquet", ".pq")
-_NETWORKS = (".graphml", ".gml")
-_MATRICES = (".mtx", ".npz", ".npy", ".mat")
-_LISTS = (*_TEXT, *_TABLES)
-_READABLE = (*_LISTS, *_NETWORKS, *_MATRICES, ".h5ad")
-_COMPRESSED = (*_TEXT, *_NETWORKS, ".mtx")
-# Options that not all formats have, with the extensions for which they mean something.
-_MEANING = {
-    "source": _LISTS,
-    "target": _LISTS,
-    "delimiter": _TEXT,
-    "header": _TEXT,
-    "weight": (*_LISTS, *_NETWORKS),
-    "key": (".h5ad", ".mat"),
-}
+from symrelu.graphs.reading_options import (
+    LISTS,
+    MATRICES,
+    NETWORKS,
+    TABLES,
+    ReadingOptions,
+    extension_of,
+    options_of,
+)
+from symrelu.graphs.remarks import warn_of
 
 
 class GraphFile(NamedTuple):
@@ -51,7 +43,8 @@ class GraphFile(NamedTuple):
     labelled : Labelled
         The matrix and the names.
     notes : tuple of str
-        For example "31 repeated edges were added" and "12 self loops are on the diagonal".
+        Harmless facts, for example "31 repeated edges were added" and "12 self loops are on the diagonal". What
+        may be wrong is a :class:`GraphFileWarning`.
     """
 
     labelled: Labelled
@@ -66,6 +59,7 @@ def read_graph(
     weight: str | int | None = AUTO,
     delimiter: str | None = None,
     header: bool | str = AUTO,
+    decimal: str = AUTO,
     duplicates: str = "error",
     self_loops: str = "keep",
     directed: str = "error",
@@ -90,11 +84,13 @@ def read_graph(
         Text files, .mtx, .graphml and .gml may be compressed by gzip, for example .csv.gz.
     source, target : str or int, optional
         Columns that hold the two ends, by name or by number counted from 1. Defaults to usual names such as
-        "source" and "target" or "from" and "to", or to the first two columns.
+        "source" and "target", "from" and "to" or "Kunde von" and "Kunde nach", or to the first two columns that
+        are neither weights nor dates nor numbers of the rows (an "id" or "index" of different integers).
     weight : str, int or None, default="auto"
         Column that holds the weights, or attribute of the edges of a graph. "auto" is "weight" if there is one,
-        or the third column if it holds numbers and there is no header; otherwise all edges have weight 1. With
-        None, weights are ignored: all edges, and all nonzeros of a matrix, count 1.
+        or numbers with another usual name such as "value", "score" or "Gewicht"; without a header, it is the
+        third column if it holds numbers. Otherwise all edges have weight 1. With None, weights are ignored: all
+        edges, and all nonzeros of a matrix, count 1.
     delimiter : str, optional
         Character between the columns. Defaults to a tab for .tsv, and otherwise to what splits the first lines
         into equally many cells: a tab, a semicolon, "|", a comma or blanks, in this order, but the comma first
@@ -102,6 +98,9 @@ def read_graph(
     header : bool, default="auto"
         Whether the first line names the columns. "auto" looks for usual names, and for a column with numbers
         in all lines except the first.
+    decimal : {"auto", ".", ","}, default="auto"
+        Decimal mark of the weights. "auto" finds a decimal comma if it can be nothing else: in files that are
+        not split at commas, unless all numbers look like 1,234.
     duplicates : {"error", "max", "sum"}, default="error"
         How to combine the weights of an edge that is given more than once in the same direction.
     self_loops : {"keep", "drop", "error"}, default="keep"
@@ -122,6 +121,12 @@ def read_graph(
         The matrix, and the names as strings in order of appearance (None if the file has none). The matrix of a
         list of edges is a csr_array with validated weights. The values of matrix files are validated by the
         fit.
+
+    Warns
+    -----
+    GraphFileWarning
+        If the graph may not be the one that is meant: columns were guessed, numbers that may be weights were
+        not read, or names differ in blanks only. Passing the options that the warning names silences it.
 
     See Also
     --------
@@ -144,22 +149,23 @@ def read_graph(
     >>> labels.tolist()
     ['ann', 'bob', 'cid']
     """
-    options = _options(
+    options = options_of(
         source=source,
         target=target,
         weight=weight,
         delimiter=delimiter,
         header=header,
+        decimal=decimal,
         duplicates=duplicates,
         self_loops=self_loops,
         directed=directed,
         key=key,
     )
-    return _read(Path(path), options).labelled
+    return _told(path, _read(Path(path), options)).labelled
 
 
 def read_graph_file(path: str | PathLike[str], **options: Any) -> GraphFile:
-    """Read a graph as :func:`read_graph` does, and return notes on how the file was read.
+    """Read a graph as :func:`symrelu.graphs.read_graph` does, and return notes on how the file was read.
 
     Parameters
     ----------
@@ -171,7 +177,7 @@ def read_graph_file(path: str | PathLike[str], **options: Any) -> GraphFile:
     -------
     file : GraphFile
     """
-    return _read(Path(path), _options(**options))
+    return _told(path, _read(Path(path), options_of(**options)))
 
 
 def read_new_items(path: str | PathLike[str], labels: Iterable[Any], **options: Any) -> Labelled:
@@ -193,11 +199,11 @@ def read_new_items(path: str | PathLike[str], labels: Iterable[Any], **options: 
     labelled : Labelled
         A matrix of shape (n_new, n_known), and the names of the new items (None for the file of a matrix).
     """
-    return read_new_items_file(path, labels, **options).labelled
+    return _told(path, _read_new_items(path, labels, options)).labelled
 
 
 def read_new_items_file(path: str | PathLike[str], labels: Iterable[Any], **options: Any) -> GraphFile:
-    """Read new items as :func:`read_new_items` does, and return notes on how the file was read.
+    """Read new items as :func:`symrelu.graphs.read_new_items` does, and return notes on how it was read.
 
     Parameters
     ----------
@@ -210,19 +216,21 @@ def read_new_items_file(path: str | PathLike[str], labels: Iterable[Any], **opti
     -------
     file : GraphFile
     """
-    path, settings = Path(path), _options(**options)
-    extension = _extension(path, settings)
+    return _told(path, _read_new_items(path, labels, options))
+
+
+def _read_new_items(path: str | PathLike[str], labels: Iterable[Any], options: Mapping[str, Any]) -> GraphFile:
+    path, settings = Path(path), options_of(**options)
+    extension = extension_of(path, settings)
     known = [str(label) for label in labels]
-    if extension in _MATRICES:
+    if extension in MATRICES:
         return _read_new_rows(path, extension, settings, len(known))
-    _check_list(
-        path, extension, f" or a matrix ({', '.join(_MATRICES)}), to hold the similarities of new items"
-    )
+    _check_list(path, extension, f" or a matrix ({', '.join(MATRICES)}), to hold the similarities of new items")
     new, targets = Numbering(), Numbering(zip(known, count()))
     edges = _read_edges(path, extension, settings.text, new, targets)
     check_known(path, new, targets, len(known))
     pairs = Pairs(edges.rows, edges.cols, list(new), known)
-    with _naming(path):
+    with naming_file(path):
         values = check_weights(pairs, _weights(edges))
         pairs, values, notes = once_each(*sort_pairs(pairs, values), settings.rules.duplicates)
     matrix = sparse.csr_array((values, (pairs.rows, pairs.cols)), shape=(len(new), len(known)))
@@ -231,102 +239,45 @@ def read_new_items_file(path: str | PathLike[str], labels: Iterable[Any], **opti
 
 def read_pairs(path: Path) -> tuple[list[str], list[str], tuple[str, ...]]:
     """Return the names of the two ends in each line of a list of edges, and notes on how it was read."""
-    settings = _options(weight=None)
-    extension = _extension(path, settings)
+    settings = options_of(weight=None)
+    extension = extension_of(path, settings)
     _check_list(path, extension)
     numbers = Numbering()
     edges = _read_edges(path, extension, settings.text, numbers, numbers)
     names = list(numbers)
-    return [names[k] for k in edges.rows], [names[k] for k in edges.cols], edges.notes
+    notes = warn_of(path, edges.notes, stacklevel=3)
+    return [names[k] for k in edges.rows], [names[k] for k in edges.cols], notes
+
+
+def _told(path: str | PathLike[str], file: GraphFile) -> GraphFile:
+    """Warn of the doubts among the notes. To be called by a public function, for the place of the warning."""
+    return file._replace(notes=warn_of(path, file.notes, stacklevel=4))
 
 
 def _check_list(path: Path, extension: str, others: str = "") -> None:
-    if extension not in _LISTS:
-        raise WrongKind(f"{path} must be a list of edges ({', '.join(_LISTS)}){others}, got {extension}.")
+    if extension not in LISTS:
+        raise WrongKind(f"{path} must be a list of edges ({', '.join(LISTS)}){others}, got {extension}.")
 
 
-@dataclass(frozen=True)
-class _Options:
-    text: TextOptions
-    rules: Rules
-    key: str | None
-
-    def chosen(self) -> list[str]:
-        """Return the names of options that were given and that not all formats have."""
-        columns = self.text.columns
-        given = {
-            "source": columns.source is not None,
-            "target": columns.target is not None,
-            "delimiter": self.text.delimiter is not None,
-            "header": self.text.header != AUTO,
-            "weight": columns.weight not in (AUTO, None),
-            "key": self.key is not None,
-        }
-        return [name for name, chosen in given.items() if chosen]
-
-    @property
-    def weighted(self) -> bool:
-        """Whether the weights count."""
-        return self.text.columns.weight is not None
-
-
-def _options(
-    *,
-    source: str | int | None = None,
-    target: str | int | None = None,
-    weight: str | int | None = AUTO,
-    delimiter: str | None = None,
-    header: bool | str = AUTO,
-    duplicates: str = "error",
-    self_loops: str = "keep",
-    directed: str = "error",
-    key: str | None = None,
-) -> _Options:
-    """Return the checked options of read_graph."""
-    columns = ColumnChoice(source, target, weight)
-    check_choice("directed", directed, DIRECTED)
-    return _Options(TextOptions(columns, delimiter, header), Rules(duplicates, self_loops, directed), key)
-
-
-def _extension(path: Path, options: _Options) -> str:
-    """Return the extension of a readable file, without .gz; raise if an option means nothing for it."""
-    suffixes = [suffix.lower() for suffix in path.suffixes[-2:]] or [""]
-    compressed = suffixes[-1] == ".gz"
-    extension = suffixes[0] if compressed and len(suffixes) == 2 else suffixes[-1]
-    if extension not in _READABLE or (compressed and extension not in _COMPRESSED):
-        raise WrongKind(
-            f"{path} must be one of {', '.join(_READABLE)}; {', '.join(_COMPRESSED)} may be compressed by gzip "
-            f"(.gz). Got the extension {''.join(suffixes) if compressed else extension!r}."
-        )
-    check_readable(path)
-    for name in options.chosen():
-        if extension not in _MEANING[name]:
-            raise WrongKind(
-                f"{path}: {name}= has no meaning for a {extension} file, only for {', '.join(_MEANING[name])}. "
-                "Leave it out."
-            )
-    return extension
-
-
-def _read(path: Path, options: _Options) -> GraphFile:
-    extension = _extension(path, options)
-    if extension in _LISTS:
+def _read(path: Path, options: ReadingOptions) -> GraphFile:
+    extension = extension_of(path, options)
+    if extension in LISTS:
         return _read_list(path, extension, options)
-    if extension in _NETWORKS:
+    if extension in NETWORKS:
         return _read_network(path, extension, options)
     labelled = _read_annotated(path, options.key) if extension == ".h5ad" else None
     matrix = _read_matrix(path, extension, options) if labelled is None else labelled.matrix
-    with _naming(path):
+    with naming_file(path):
         combined = similarity_of_matrix(matrix, options.rules, options.weighted)
     return GraphFile(Labelled(combined.matrix, labelled and labelled.labels), combined.notes)
 
 
-def _read_list(path: Path, extension: str, options: _Options) -> GraphFile:
+def _read_list(path: Path, extension: str, options: ReadingOptions) -> GraphFile:
     numbers = Numbering()
     edges = _read_edges(path, extension, options.text, numbers, numbers)
-    _check_direction(path, edges.directed, options)
+    check_direction(path, edges.directed, options.rules)
     names = list(numbers)
-    with _naming(path):
+    with naming_file(path):
         combined = similarity_of(Pairs(edges.rows, edges.cols, names), _weights(edges), options.rules)
     return GraphFile(Labelled(combined.matrix, as_labels(names)), edges.notes + combined.notes)
 
@@ -334,22 +285,23 @@ def _read_list(path: Path, extension: str, options: _Options) -> GraphFile:
 def _read_edges(
     path: Path, extension: str, options: TextOptions, sources: Numbering, targets: Numbering
 ) -> EdgeColumns:
-    if extension in _TABLES:
+    if extension in TABLES:
         return read_parquet(path, options.columns, sources, targets)
     with naming_damaged_file(path, "text"):
         return read_edge_file(path, options, sources, targets)
 
 
-def _read_network(path: Path, extension: str, options: _Options) -> GraphFile:
+def _read_network(path: Path, extension: str, options: ReadingOptions) -> GraphFile:
     network = read_network(path, extension, options.text.columns.weight)
-    _check_direction(path, network.directed, options)
-    with _naming(path):
+    check_direction(path, network.directed, options.rules)
+    with naming_file(path):
         combined = similarity_of(network.pairs, network.weights, options.rules)
     return GraphFile(Labelled(combined.matrix, as_labels(network.pairs.names)), network.notes + combined.notes)
 
 
-def _check_direction(path: Path, directed: bool, options: _Options) -> None:
-    if directed and options.rules.directed == "error":
+def check_direction(path: Path, directed: bool, rules: Rules) -> None:
+    """Raise if a file declares itself directed, and no rule says how to combine the directions."""
+    if directed and rules.directed == "error":
         raise WrongKind(
             f'{path} must be an undirected graph, but it declares itself directed. Pass directed="max" to keep '
             'the larger weight of the two directions of a pair, "sum" to add them, or "mean" to average them.'
@@ -357,11 +309,11 @@ def _check_direction(path: Path, directed: bool, options: _Options) -> None:
 
 
 def _read_annotated(path: Path, key: str | None) -> Labelled:
-    with _naming(path):
+    with naming_file(path):
         return read_h5ad(path, key)
 
 
-def _read_matrix(path: Path, extension: str, options: _Options) -> Any:
+def _read_matrix(path: Path, extension: str, options: ReadingOptions) -> Any:
     return read_matlab(path, options.key) if extension == ".mat" else read_matrix(path)
 
 
@@ -369,19 +321,19 @@ def _weights(edges: EdgeColumns) -> np.ndarray:
     return np.ones(len(edges.rows)) if edges.weights is None else edges.weights
 
 
-def _read_new_rows(path: Path, extension: str, options: _Options, n_known: int) -> GraphFile:
+def _read_new_rows(path: Path, extension: str, options: ReadingOptions, n_known: int) -> GraphFile:
     matrix = _read_matrix(path, extension, options)
     if matrix.shape[1] != n_known:
         raise WrongKind(
             f"{path} must have a column for each of the {n_known} known items, got shape {matrix.shape}."
         )
-    with _naming(path):
+    with naming_file(path):
         rows, notes = entries_once(matrix, options.rules.duplicates, options.weighted)
     return GraphFile(Labelled(rows, None), notes)
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming_file(path: Path) -> Iterator[None]:
     """Put the name of the file in front of errors about its contents."""
     try:
         yield

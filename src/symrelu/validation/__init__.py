@@ -14,7 +14,19 @@ Other packages import from here, not from these modules.
 
 from __future__ import annotations
 
-from symrelu.validation.entries import NothingObserved, as_array, divided, hidden, stored
+from symrelu.validation.entries import (
+    NOTHING_OBSERVED,
+    NothingObserved,
+    above_diagonal,
+    as_array,
+    divided,
+    hidden,
+    off_diagonal,
+    pair_mask,
+    stored,
+    within,
+    without,
+)
 from symrelu.validation.factors import check_factor, check_start
 from symrelu.validation.formats import (
     as_rectangular_array,
@@ -38,6 +50,7 @@ from symrelu.validation.matrices import (
     find_asymmetry,
     hidden_part,
     read_rows,
+    symmetry_tolerance,
 )
 from symrelu.validation.parameters import (
     check_callback,
@@ -53,8 +66,10 @@ from symrelu.validation.scale import exponent_of, scale_exponent, scaled
 __all__ = [
     "DIAGONALS",
     "DIAGONAL_SETTINGS",
+    "NOTHING_OBSERVED",
     "SUPPORTS",
     "NothingObserved",
+    "above_diagonal",
     "as_array",
     "as_rectangular_array",
     "check_callback",
@@ -78,6 +93,8 @@ __all__ = [
     "hidden",
     "hidden_part",
     "is_well_formed_sparse",
+    "off_diagonal",
+    "pair_mask",
     "random_generator",
     "read_rows",
     "reject_foreign_objects",
@@ -87,4 +104,7 @@ __all__ = [
     "scale_exponent",
     "scaled",
     "stored",
+    "symmetry_tolerance",
+    "within",
+    "without",
 ]

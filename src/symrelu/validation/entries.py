@@ -91,6 +91,26 @@ def divided(M: Any, d: np.ndarray) -> Any:
     return quotient
 
 
+def off_diagonal(matrix: Any) -> int:
+    """Return the number of nonzero off-diagonal entries."""
+    return int(np.count_nonzero(stored(matrix)) - np.count_nonzero(matrix.diagonal()))
+
+
+def above_diagonal(matrix: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, columns and values of the nonzero entries with i < j."""
+    upper = sparse.coo_array(sparse.triu(matrix, 1) if sparse.issparse(matrix) else np.triu(matrix, 1))
+    i, j = (index.astype(np.int64) for index in upper.coords)
+    return i, j, upper.data
+
+
+def pair_mask(i: np.ndarray, j: np.ndarray, n: int) -> Any:
+    """Return a mask of pairs of n items, in both directions, as a csr_array of bool."""
+    if i.shape != j.shape:
+        raise ValueError(f"i and j must have the same length, got shapes {i.shape} and {j.shape}.")
+    rows, cols = np.concatenate([i, j], axis=None), np.concatenate([j, i], axis=None)
+    return sparse.csr_array((np.ones(len(rows), dtype=bool), (rows, cols)), shape=(n, n))
+
+
 def _coordinates(M: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the row and column indices of the stored entries of a csr_array."""
     return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr)), M.indices

@@ -31,6 +31,11 @@ SUPPORTS = ("equal", "at_least")  # whether X = M is required where M > 0, or X 
 _SYMMETRY_TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 
+def symmetry_tolerance(dtype: Any) -> float:
+    """Return up to which fraction of the largest entry an asymmetry is taken as rounding errors."""
+    return _SYMMETRY_TOLERANCE[np.dtype(dtype)]
+
+
 def check_similarity(M: Any, name: str = "M") -> Any:
     """Return M as a canonical csr_array or a C-contiguous ndarray, in float32 or float64.
 
