@@ -1,5 +1,6 @@
 """What the driver makes of a cluster's answers; real clusters are in test_dask.py."""
 
+import contextlib
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -7,8 +8,6 @@ import numpy as np
 import pytest
 
 import symrelu
-from symrelu import decompose
-from symrelu.operators import EvaluationFailed
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 cluster = import_module("symrelu.operators.cluster")
@@ -129,21 +128,19 @@ def test_small_arrays_go_with_the_tasks():
     assert found.moved["sent"] == 24
 
 
-def test_clients_are_checked_before_any_work(no_work):
-    cluster.check_client(None)
-    assert issubclass(ClusterError, EvaluationFailed)
-    with pytest.raises(
-        TypeError, match=r"must be a distributed\.Client, the address of a scheduler or None, got int"
-    ):
-        decompose(np.eye(3), 1, client=3)
-    with pytest.raises(ValueError, match="client= is for backend='dask', got backend='sparse'"):
-        decompose(np.eye(3), 1, backend="sparse", client="tcp://x")
+def test_a_failed_task_of_a_worker_without_symrelu_names_the_worker():
+    """It has joined since the last look, and Dask has given it the task of a lost one."""
+    client = Answers(version=ImportError("No module named 'symrelu'"))
+    with pytest.raises(ClusterError, match="The worker a cannot import symrelu"):
+        round_of(client, [ModuleNotFoundError("No module named 'symrelu'")])
 
 
-def test_without_a_client_it_is_said_how_to_make_one(monkeypatch):
-    def none():
-        raise ValueError("No clients found")
-
-    monkeypatch.setattr(distributed, "default_client", none)
-    with pytest.raises(ValueError, match="there is no current client"):
-        Cluster()
+def test_a_cluster_of_which_nothing_comes_is_closed(monkeypatch):
+    found, closed = Cluster(Answers()), []
+    monkeypatch.setattr(found, "close", lambda: closed.append(True))
+    with cluster.closed_on_error(found):
+        pass
+    assert not closed
+    with contextlib.suppress(KeyboardInterrupt), cluster.closed_on_error(found):
+        raise KeyboardInterrupt
+    assert closed

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from symrelu import Status, SymReLU
 from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
+from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
@@ -67,7 +68,8 @@ def embed(
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))
     labelled = read_input(file, options)
-    fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
+    with fitted_on_workers(options["workers"], estimator):
+        fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
     for path in (model, output):  # stdout may be closed
         if path is not None:
             _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)

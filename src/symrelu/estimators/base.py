@@ -26,7 +26,7 @@ from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.plots.choice import PlotMixin
-from symrelu.problem import Problem
+from symrelu.problem import BlockProblem, Problem
 from symrelu.validation import (
     check_choice,
     check_integer,
@@ -89,6 +89,9 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
     # Whether several fits are averaged: the mean predicts better than the fit with the lowest objective.
     _takes_the_mean: bool = False
 
+    # Whether a block folder can be fitted, which is never in memory as a whole.
+    _takes_folders: bool = False
+
     # Statuses that give no ConvergenceWarning, because the estimator does not aim at convergence.
     _expected_stops: tuple[Status, ...] = ()
 
@@ -109,6 +112,8 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
         check_choice("affinity", self.affinity, self._affinities)
         for name in ("node_names_", "_cached_names", "_graph", "_row_index", "affinity_matrix_"):
             self.__dict__.pop(name, None)  # left by an earlier fit
+        if isinstance(X, Labelled) and is_block_folder(X.matrix):
+            X = X.matrix  # which has the names itself
         if is_block_folder(X):
             return self._folder_problem(X, mask, diagonal)
         reject_text(X, "X")
@@ -132,7 +137,14 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
         return problem
 
     def _folder_problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
+        if not self._takes_folders:
+            raise TypeError(
+                f"{type(self).__name__} needs X in the memory of one process, got a block folder. Pass a "
+                "matrix. SymReLU and symrelu.decompose (symrelu embed and symrelu fit) can fit the folder."
+            )
         problem = Problem.of(X, mask, diagonal, name="X")
+        assert isinstance(problem, BlockProblem)
+        problem.use_client(self.client)
         if problem.labels is not None:
             self.node_names_ = problem.labels
         self.n_features_in_ = problem.n
