@@ -21,7 +21,7 @@ class Pretended:
         self.names, self.submitted, self.closed = list(workers), [], False
 
     def workers(self, recently=0.0):
-        return dict.fromkeys(self.names, 1)
+        return dict.fromkeys(sorted(self.names), 1)
 
     def submit(self, name, function, *arguments, worker, **settings):
         self.submitted.append((name, worker, arguments))
@@ -66,6 +66,24 @@ def test_blocks_are_read_once_and_those_of_a_replaced_worker_again(data):
     assert sorted(loads(cluster)) == sorted(shares[1])
     cluster.names.append("e")
     assert len(session.over_blocks("survey", None, {})) == 4
+
+
+def test_a_worker_that_comes_late_gets_the_share_of_a_lost_one(data):
+    cluster = Pretended("a", "b", "c")
+    session = BlockSession(cluster, data)
+
+    def lost_in_the_round(make, count):
+        make(range(count), 0)
+        cluster.names.remove("b")
+        return list(make([1], 1).values())  # its share goes to another for this round
+
+    cluster.run_round = lost_in_the_round
+    session.over_blocks("survey", None, {})
+    assert sorted(session._slots) == ["a", "a", "c"]
+    del cluster.run_round
+    cluster.names.insert(1, "d")
+    session.over_blocks("survey", None, {})
+    assert session._slots == ["a", "c", "d"]
 
 
 def test_a_share_gets_the_panels_that_it_needs(data):

@@ -58,7 +58,8 @@ def embed(
 ) -> None:
     """Embed the nodes of the graph in FILE: one vector for each node.
 
-    Nodes with a high similarity have vectors with a large product. Ctrl-C saves the best vectors so far.
+    Nodes with a high similarity have vectors with a large product. FILE may be a folder that 'symrelu blocks'
+    wrote. Ctrl-C saves the best vectors so far.
     """
     if output is None and model is None:
         raise ValueError("embed must write something: pass --output embedding.csv, --model model.npz, or both.")
@@ -67,7 +68,7 @@ def embed(
     if output is not None and output.suffix.lower() != _MODEL:
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))
-    labelled = read_input(file, options)
+    labelled = read_input(file, options, folders=True)
     with fitted_on_workers(options["workers"], estimator):
         fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
     for path in (model, output):  # stdout may be closed

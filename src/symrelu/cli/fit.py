@@ -58,8 +58,9 @@ def run_fit(command: str, **arguments: Any) -> None:
     check_outputs(arguments)
     settings = chosen_settings(arguments)
     mask = arguments["mask"]
+    again = command == "resume"
     matrix, labels = read_input(
-        arguments["file"], arguments, masked=mask is not None, again=command == "resume"
+        arguments["file"], arguments, masked=mask is not None, again=again, folders=True
     )
     problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     with running_workers(arguments["workers"], settings):

@@ -169,7 +169,7 @@ class BlockSession:
         new = [worker for worker in workers if worker not in self._slots]
         for k, worker in zip(lost, new, strict=False):  # a worker in place of another: nothing else moves
             self._slots[k] = worker
-        if not self._slots or (len(self._slots) != len(workers) and not keep_shares):
+        if not self._slots or (not keep_shares and sorted(self._slots) != list(workers)):
             self._slots = list(workers)
             self._shares = self.grid.shares(len(workers), [float(count) for count in workers.values()])
         elif len(lost) > len(new):

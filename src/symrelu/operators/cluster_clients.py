@@ -15,9 +15,7 @@ except ImportError as missing:
 
 _CONNECTING = 10.0  # seconds to reach a scheduler
 
-_ADDRESS_ADVICE = (
-    "Pass client=distributed.Client(...) or the address of a scheduler, or create a distributed.Client first."
-)
+_ADDRESS_ADVICE = "Create a distributed.Client first, or pass it or the address of a scheduler as client."
 # Evaluated on a worker by a function of Python itself, because symrelu may be missing there.
 VERSION_THERE = "__import__('symrelu').__version__"
 
