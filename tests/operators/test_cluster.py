@@ -91,7 +91,7 @@ def test_endless_losses_end_the_fit():
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ({"nthreads": {}}, "has lost all of its workers"),
+        ({"nthreads": {}}, r"has no workers.*wait_for_workers\(1\)"),
         ({"nthreads": OSError("refused")}, "tcp://nowhere cannot be reached any more"),
         ({"version": "0.0.1"}, r"worker a has symrelu 0\.0\.1"),
         ({"version": ImportError("No module named 'symrelu'")}, "worker a cannot import symrelu"),
@@ -102,6 +102,17 @@ def test_what_is_wrong_with_the_workers_is_said(monkeypatch, answers, reason):
     monkeypatch.setattr(cluster, "_LOOK", 0.0)
     with pytest.raises(ClusterError, match=reason):
         Cluster(Answers(**answers)).workers()
+
+
+def test_workers_that_were_there_are_said_to_be_lost(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.0)
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"nthreads": {}}
+    with pytest.raises(ClusterError, match=r"has lost all of its workers.*with a checkpoint it resumes"):
+        found.workers()
 
 
 def test_a_closed_client_is_named():

@@ -202,8 +202,8 @@ def _read_folder(file: Path, options: Mapping[str, Any], folders: bool) -> Label
         raise ValueError(f"{file} is a block folder: options on how a file is read have no meaning for it.")
     if options["client"] is None and options["workers"] is None:
         raise ValueError(
-            f"{file} is a block folder, which is fitted on a cluster. Pass --workers 4 to start so many workers "
-            "on this machine, or --scheduler ADDRESS."
+            f"{file} is a block folder, which is fitted on a cluster. Pass --workers 4 to start 4 workers on "
+            "this machine, or --scheduler ADDRESS."
         )
     return Labelled(folder, folder.names())
 

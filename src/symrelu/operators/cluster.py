@@ -84,11 +84,19 @@ class Cluster:
                 self._answer, self._asked = found, time.monotonic()
                 return found
             if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"The cluster at {self._address} has lost all of its workers, and none came back within "
-                    f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
-                )
+                raise self._without_workers()
             time.sleep(_LOOK)
+
+    def _without_workers(self) -> ClusterError:
+        if not self._answer:
+            return ClusterError(
+                f"The cluster at {self._address} has no workers, and none came within {PATIENCE:g} seconds. "
+                "Start workers, and wait for them: client.wait_for_workers(1)."
+            )
+        return ClusterError(
+            f"The cluster at {self._address} has lost all of its workers, and none came back within "
+            f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
+        )
 
     @property
     def _address(self) -> str:
