@@ -36,9 +36,12 @@ class Answers(distributed.Client):
         for future in futures:
             future.cancelled = True
 
-    def gather(self, futures, direct):
+    def sync(self, function, callback_timeout):
+        return function()
+
+    def gather(self, futures, **how):
         if isinstance(futures, list):
-            return [self.gather(future, direct) for future in futures]
+            return [self.gather(future, **how) for future in futures]
         if isinstance(futures.result, Exception):
             raise futures.result
         return futures.result
@@ -70,6 +73,18 @@ def test_lost_tasks_alone_are_made_again():
     asked, results = round_of(Answers(), [1, lost, 3], [None, 2, None])
     assert asked == [[0, 1, 2], [1]]
     assert results == [1, 2, 3]
+
+
+def test_results_that_vanish_with_all_workers_end_the_fit(monkeypatch):
+    """Dask would wait for ever for a worker that computes them again."""
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.0)
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"nthreads": {}}
+    with pytest.raises(ClusterError, match="has lost all of its workers"):
+        found.run_round(lambda numbers, attempt: {0: ended(TimeoutError("no answer"))}, 1)
 
 
 def test_errors_of_tasks_are_named_and_the_others_cancelled():

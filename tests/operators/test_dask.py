@@ -24,6 +24,7 @@ from symrelu import Problem, SymReLU, decompose, metrics
 from symrelu.datasets import load_digits_graph, make_relu_gram
 from symrelu.fit.starts import start as starting_factor
 from symrelu.graphs import write_blocks
+from symrelu.kernels.block_grid import traffic
 from symrelu.operators import SparseOperator
 from symrelu.solvers import SOLVERS as METHODS
 
@@ -147,6 +148,18 @@ def test_scores_are_those_of_one_machine(four, digits):
         metrics.relative_error(M, U, signature, mask=mask),
         rtol=1e-12,
     )
+
+
+def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits):
+    op = Problem.of(digits).operator(np.ones(3))
+    U = np.random.default_rng(0).standard_normal((1797, 3))
+    op.residual_product(U, U)
+    moved, grid = op._session.cluster.moved, op._session.grid
+    before = dict(moved)
+    op.residual_product(U, U)
+    rows, row = traffic(grid, 4), 3 * 8  # bytes of a row
+    assert moved["sent"] - before["sent"] == rows["sent"] * row
+    assert rows["returned"] * row <= moved["received"] - before["received"] <= 1.2 * rows["returned"] * row
 
 
 def test_bits_do_not_depend_on_the_workers_nor_on_their_deaths(four, digits):

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import distributed
@@ -27,6 +28,7 @@ from symrelu.operators.cluster_clients import (
 )
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
+_FETCHING = 30.0  # seconds for the results of a round, after which the workers are looked for
 _LOOK = 0.5  # seconds between two looks at the workers
 _SMALL = 500_000  # bytes of arrays that go with tasks; more would burden the scheduler
 _MOST_ATTEMPTS = 20  # to make a round, each of which was spoilt by the loss of a worker
@@ -219,6 +221,7 @@ class Cluster:
                 self._cancel([future for _, future in futures.values()])
                 raise
             if len(results) == count:
+                self.moved["received"] += _nbytes(results)
                 return [results[k] for k in range(count)]
             deaths = deaths + 1 if killed else 0
             if deaths >= _MOST_DEATHS:
@@ -251,16 +254,14 @@ class Cluster:
     def _collect(self, futures: Mapping[int, Placed], results: dict[int, Any]) -> str:
         """Fetch the results of finished tasks; return why workers died, if they did; raise on other errors."""
         with suppress(Exception):  # all at once, if nothing went wrong
-            found = self.client.gather([future for _, future in futures.values()], direct=self.direct)
+            found = self._fetch([future for _, future in futures.values()])
             results.update(zip(futures, found, strict=True))
         killed = ""
         for k, (_, future) in futures.items():
             if k in results:
-                self.moved["received"] += _nbytes(results[k])
                 continue
             try:  # each by itself, because one that is lost must not cost the others
-                results[k] = self.client.gather(future, direct=self.direct)
-                self.moved["received"] += _nbytes(results[k])
+                results[k] = self._fetch(future)
             except distributed.scheduler.KilledWorker as error:
                 killed = str(error).partition("\n")[0]
             except (distributed.CancelledError, TimeoutError):
@@ -275,6 +276,17 @@ class Cluster:
             except Exception as error:
                 raise self._failed(error) from error
         return killed
+
+    def _fetch(self, futures: Any) -> Any:
+        """Return results; raise if all workers are lost meanwhile: Dask would wait for others for ever."""
+        patience = _FETCHING
+        while True:
+            gathering = partial(self.client.gather, futures, direct=self.direct, asynchronous=True)
+            try:
+                return self.client.sync(gathering, callback_timeout=patience)
+            except TimeoutError:
+                self.workers()  # raises if all are lost for good
+                patience *= 2  # the results may be large, and the network slow
 
     def _failed(self, error: BaseException) -> ClusterError:
         self._check_versions(self._present())  # a worker without symrelu fails first, and is named here
