@@ -2,14 +2,17 @@
 
     python benchmarks/cluster.py [--n 20000] [--rank 16] [--workers 1 2 4] [--rounds 3] [--json FILE]
     python benchmarks/cluster.py --csv EDGES.csv --rank 2 --workers 2 --rounds 1 --cold
+    python benchmarks/cluster.py --csv EDGES.csv --rounds 0                          (memory alone)
     python benchmarks/cluster.py --make-csv EDGES.csv --n 1000000                    (10 entries per row)
 
-Each number of workers is a LocalCluster of its own, with one thread per worker. The processor time of all
-workers hardly depends on what else the machine does, so that it can be compared with that of one process; both
-are given for a pair of nodes too. --cold times the first evaluation, which sorts the entries by tile; otherwise
-one is made before. Bytes are what the loopback interface of the machine counted during the evaluations (Linux
-only), next to the formula of the block grid: rows of the factor that the driver sends, that workers get from
-each other, and that come back.
+Each number of workers is a LocalCluster of its own, with one thread per worker. The memory of a worker is its
+peak so far: with its blocks, then with whole rows for a product, then with all evaluations.
+
+The processor time of all workers hardly depends on what else the machine does, so that it can be compared with
+that of one process; both are given for a pair of nodes too. --cold times the first evaluation, which sorts the
+entries by tile; otherwise one is made before. Bytes are what the loopback interface of the machine counted
+during the evaluations (Linux only), next to the formula of the block grid: rows of the factor that the driver
+sends, that workers get from each other, and that come back.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ PANELS = 8
 
 def peak_megabytes() -> float:
     """Return the peak resident size of this process."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would count the process that started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024 / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
@@ -86,9 +93,12 @@ def measure(folder: Path, rank: int, workers: int, rounds: int, cold: bool) -> d
         begin = time.perf_counter()
         op = problem.operator(np.ones(rank), client=client)
         loading = time.perf_counter() - begin
+        loaded = max(client.run(peak_megabytes).values())
+        op.imputed_matmul(np.ones((problem.n, 1), problem.dtype), -1.0)
+        with_rows = max(client.run(peak_megabytes).values())
         op.warm_up()
         U = (np.random.default_rng(0).standard_normal((problem.n, rank)) / 3).astype(problem.dtype)
-        if not cold:
+        if rounds and not cold:
             op.residual_product(U, U)
         used = processor_seconds(client)
         seconds, before = [], loopback_bytes()
@@ -96,15 +106,17 @@ def measure(folder: Path, rank: int, workers: int, rounds: int, cold: bool) -> d
             begin = time.perf_counter()
             op.residual_product(U, U)
             seconds.append(time.perf_counter() - begin)
-        moved = (loopback_bytes() - before) / rounds
-        used = (processor_seconds(client) - used) / rounds
+        moved = (loopback_bytes() - before) / max(1, rounds)
+        used = (processor_seconds(client) - used) / max(1, rounds)
         peaks = client.run(peak_megabytes).values()
         problem.release()
     formula = sum(traffic(problem.M.grid, workers).values()) * rank * problem.dtype.itemsize
     return {
         "workers": workers,
         "loading": loading,
-        "seconds": float(np.median(seconds)),
+        "loaded": loaded,
+        "with rows": with_rows,
+        "seconds": float(np.median(seconds)) if seconds else 0.0,
         "processor": used,
         "nanoseconds of a pair": used * 1e9 / (problem.n**2 / 2),
         "moved": moved,
@@ -141,6 +153,8 @@ COLUMNS = {
     "moved (MB)": ("moved", 1e-6, ".2f"),
     "formula (MB)": ("formula", 1e-6, ".2f"),
     "ratio": ("ratio", 1, ".2f"),
+    "loaded (MB)": ("loaded", 1, ".0f"),
+    "with rows (MB)": ("with rows", 1, ".0f"),
     "peak (MB)": ("peak", 1, ".0f"),
     "driver (MB)": ("driver", 1, ".0f"),
 }
