@@ -52,7 +52,8 @@ def test_workers_must_have_this_version():
 
 
 def test_a_task_is_refused_by_a_worker_of_another_version(monkeypatch):
-    assert clients.call_same_version(symrelu.__version__, max, [1, 2], key=lambda k: -k) == 1
+    call, *arguments = clients.versioned(max, [1, 2])
+    assert call(*arguments, key=lambda k: -k) == 1
     monkeypatch.setattr(distributed, "get_worker", lambda: SimpleNamespace(address="tcp://w"))
     with pytest.raises(
         ClusterError, match=rf"tcp://w has symrelu {symrelu.__version__}, .* by symrelu 0\.0\.1"

@@ -16,15 +16,14 @@ from typing import Any
 
 import distributed
 
-import symrelu
 from symrelu.operators.base import EvaluationFailed
 from symrelu.operators.cluster_clients import (
     VERSION_THERE,
     ClusterError,
-    call_same_version,
     check_client,
     check_versions,
     client_of,
+    versioned,
 )
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
@@ -151,9 +150,9 @@ class Cluster:
         """Return the worker and the future of a task that runs there, or elsewhere if the worker is lost."""
         key = f"symrelu-{name}-{next(_rounds)}-{id(self):x}"
         try:
-            task = (call_same_version, symrelu.__version__, function, *arguments)
+            call = versioned(function, *arguments)
             where = {"workers": [worker], "allow_other_workers": True}
-            return worker, self.client.submit(*task, key=key, pure=False, **where, **settings)
+            return worker, self.client.submit(*call, key=key, pure=False, **where, **settings)
         except (RuntimeError, OSError) as error:  # the client is closed
             self._present()
             raise self._unreachable(error) from error

@@ -111,6 +111,22 @@ def _check_version(address: str, there: str, here: str) -> None:
         )
 
 
+def versioned(function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+    """Return the call of a function as one that only workers with this version carry out.
+
+    Parameters
+    ----------
+    function : callable
+    *arguments
+
+    Returns
+    -------
+    call : tuple
+        A function, and its arguments.
+    """
+    return call_same_version, symrelu.__version__, function, *arguments
+
+
 def call_same_version(version: str, function: Callable[..., Any], *arguments: Any, **settings: Any) -> Any:
     """Call a function, on a worker, if symrelu has this version there.
 
