@@ -1,12 +1,18 @@
 """Measure an evaluation on a cluster of processes: time, bytes moved and memory against the number of workers.
 
     python benchmarks/cluster.py [--n 20000] [--rank 16] [--workers 1 2 4] [--rounds 3] [--json FILE]
-    python benchmarks/cluster.py --csv EDGES.csv --rank 2 --workers 2 --rounds 1     (any list of edges)
+    python benchmarks/cluster.py --csv EDGES.csv --rank 2 --workers 2 --rounds 1 --cold
+    python benchmarks/cluster.py --csv EDGES.csv --rounds 0                          (memory alone)
     python benchmarks/cluster.py --make-csv EDGES.csv --n 1000000                    (10 entries per row)
 
-Each number of workers is a LocalCluster of its own, with one thread per worker. Bytes are what the loopback
-interface of the machine counted during the evaluations (Linux only), next to the formula of the block grid:
-rows of the factor that the driver sends, that workers get from each other, and that come back.
+Each number of workers is a LocalCluster of its own, with one thread per worker. The memory of a worker is its
+peak so far: with its blocks, then with whole rows for a product, then with all evaluations.
+
+The processor time of all workers hardly depends on what else the machine does, so that it can be compared with
+that of one process; both are given for a pair of nodes too. --cold times the first evaluation, which sorts the
+entries by tile; otherwise one is made before. Bytes are what the loopback interface of the machine counted
+during the evaluations (Linux only), next to the formula of the block grid: rows of the factor that the driver
+sends, that workers get from each other, and that come back.
 """
 
 from __future__ import annotations
@@ -29,6 +35,10 @@ PANELS = 8
 
 def peak_megabytes() -> float:
     """Return the peak resident size of this process."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would count the process that started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024 / 1e6
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
@@ -65,7 +75,12 @@ def convert(path: Path, folder: Path, rows: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - begin, "megabytes": peak}
 
 
-def measure(folder: Path, rank: int, workers: int, rounds: int) -> dict[str, float]:
+def processor_seconds(client: object) -> float:
+    """Return the processor time that all workers have used."""
+    return sum(client.run(time.process_time).values())
+
+
+def measure(folder: Path, rank: int, workers: int, rounds: int, cold: bool) -> dict[str, float]:
     """Return what evaluations on so many workers take."""
     from distributed import Client, LocalCluster
 
@@ -78,22 +93,32 @@ def measure(folder: Path, rank: int, workers: int, rounds: int) -> dict[str, flo
         begin = time.perf_counter()
         op = problem.operator(np.ones(rank), client=client)
         loading = time.perf_counter() - begin
+        loaded = max(client.run(peak_megabytes).values())
+        op.imputed_matmul(np.ones((problem.n, 1), problem.dtype), -1.0)
+        with_rows = max(client.run(peak_megabytes).values())
         op.warm_up()
         U = (np.random.default_rng(0).standard_normal((problem.n, rank)) / 3).astype(problem.dtype)
-        op.residual_product(U, U)
+        if rounds and not cold:
+            op.residual_product(U, U)
+        used = processor_seconds(client)
         seconds, before = [], loopback_bytes()
         for _ in range(rounds):
             begin = time.perf_counter()
             op.residual_product(U, U)
             seconds.append(time.perf_counter() - begin)
-        moved = (loopback_bytes() - before) / rounds
+        moved = (loopback_bytes() - before) / max(1, rounds)
+        used = (processor_seconds(client) - used) / max(1, rounds)
         peaks = client.run(peak_megabytes).values()
         problem.release()
     formula = sum(traffic(problem.M.grid, workers).values()) * rank * problem.dtype.itemsize
     return {
         "workers": workers,
         "loading": loading,
-        "seconds": float(np.median(seconds)),
+        "loaded": loaded,
+        "with rows": with_rows,
+        "seconds": float(np.median(seconds)) if seconds else 0.0,
+        "processor": used,
+        "nanoseconds of a pair": used * 1e9 / (problem.n**2 / 2),
         "moved": moved,
         "formula": formula,
         "peak": max(peaks),
@@ -101,25 +126,76 @@ def measure(folder: Path, rank: int, workers: int, rounds: int) -> dict[str, flo
     }
 
 
-def one_machine(folder: Path, rank: int, M: object, rounds: int) -> float:
-    """Return the seconds of an evaluation in this process."""
+def one_machine(rank: int, M: object, rounds: int) -> tuple[float, float]:
+    """Return the seconds of an evaluation in this process, and the processor time of one thread."""
     from symrelu import Problem
+    from symrelu.kernels.threads import at_most_threads
 
     op = Problem.of(M, diagonal="ignore").operator(np.ones(rank))
-    U = np.random.default_rng(0).standard_normal((op.n, rank)) / 3
+    U = (np.random.default_rng(0).standard_normal((op.n, rank)) / 3).astype(op.dtype)
     op.residual_product(U, U)
     begin = time.perf_counter()
     for _ in range(rounds):
         op.residual_product(U, U)
-    return (time.perf_counter() - begin) / rounds
+    seconds = (time.perf_counter() - begin) / rounds
+    begin = time.process_time()
+    with at_most_threads(1):
+        op.residual_product(U, U)
+    return seconds, time.process_time() - begin
+
+
+COLUMNS = {
+    "workers": ("workers", 1, "d"),
+    "loading (s)": ("loading", 1, ".1f"),
+    "evaluation (s)": ("seconds", 1, ".3f"),
+    "processor (s)": ("processor", 1, ".3f"),
+    "ns of a pair": ("nanoseconds of a pair", 1, ".2f"),
+    "moved (MB)": ("moved", 1e-6, ".2f"),
+    "formula (MB)": ("formula", 1e-6, ".2f"),
+    "ratio": ("ratio", 1, ".2f"),
+    "loaded (MB)": ("loaded", 1, ".0f"),
+    "with rows (MB)": ("with rows", 1, ".0f"),
+    "peak (MB)": ("peak", 1, ".0f"),
+    "driver (MB)": ("driver", 1, ".0f"),
+}
+
+
+def print_row(cells: list[str]) -> None:
+    """Print a row of a table, as wide as its header."""
+    widths = map(len, COLUMNS)
+    print(
+        "| " + " | ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)) + " |",
+        flush=True,
+    )
+
+
+def prepare(arguments: argparse.Namespace, folder: Path) -> dict[str, object]:
+    """Write the block folder, and return what was measured on the way."""
+    from symrelu.graphs import write_blocks
+
+    if arguments.csv:
+        made = convert(arguments.csv, folder, arguments.rows or 100_000)
+        print(f"conversion: {made['seconds']:.1f} s, peak {made['megabytes']:.0f} MB\n")
+        return {"conversion": made}
+    M = random_graph(arguments.n, np.dtype(arguments.dtype))
+    write_blocks(M, folder, rows=arguments.rows or -(-arguments.n // PANELS))
+    seconds, processor = one_machine(arguments.rank, M, arguments.rounds)
+    pair = processor * 1e9 / (arguments.n**2 / 2)
+    print(f"n = {arguments.n}, {ENTRIES_PER_ROW} entries a row, rank {arguments.rank}, {arguments.dtype}")
+    print(
+        f"one process: {seconds:.3f} s; one thread: {processor:.3f} s of processor, {pair:.2f} ns of a pair\n"
+    )
+    return {"one machine": seconds, "one thread": processor, "nanoseconds of a pair": pair}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=20000)
     parser.add_argument("--rank", type=int, default=16)
+    parser.add_argument("--dtype", choices=["float64", "float32"], default="float64", help="of a random graph")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cold", action="store_true", help="make no evaluation before those that are timed")
     parser.add_argument("--rows", type=int, help="rows of a block; default: n / 8, or 100000 of a list")
     parser.add_argument("--csv", type=Path, help="fit this list of edges instead of a random graph")
     parser.add_argument("--make-csv", type=Path, help="only write a list of edges of --n nodes")
@@ -128,38 +204,17 @@ def main() -> None:
     if arguments.make_csv:
         make_csv(arguments.make_csv, arguments.n)
         return
-    from symrelu.graphs import write_blocks
-
-    result: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary, "blocks")
-        if arguments.csv:
-            result["conversion"] = made = convert(arguments.csv, folder, arguments.rows or 100_000)
-            print(f"conversion: {made['seconds']:.1f} s, peak {made['megabytes']:.0f} MB\n")
-        else:
-            M = random_graph(arguments.n, np.float64)
-            write_blocks(M, folder, rows=arguments.rows or -(-arguments.n // PANELS))
-            result["one machine"] = one_machine(folder, arguments.rank, M, arguments.rounds)
-            print(f"n = {arguments.n}, {ENTRIES_PER_ROW} entries a row, rank {arguments.rank}, float64")
-            print(f"one process: {result['one machine']:.3f} s\n")
-        print(
-            "| workers | loading (s) | evaluation (s) | moved (MB) | formula (MB) | ratio | peak (MB) | "
-            "driver (MB) |"
-        )
-        print(
-            "|--------:|------------:|---------------:|-----------:|-------------:|------:|----------:|------------:|"
-        )
+        result = prepare(arguments, folder)
+        print_row(list(COLUMNS))
+        print("|" + "|".join("-" * (len(name) + 1) + ":" for name in COLUMNS) + "|")
         rows = []
         for workers in arguments.workers:
-            row = measure(folder, arguments.rank, workers, arguments.rounds)
+            row = measure(folder, arguments.rank, workers, arguments.rounds, arguments.cold)
+            row["ratio"] = row["moved"] / row["formula"]
             rows.append(row)
-            print(
-                f"| {workers:7d} | {row['loading']:11.1f} | {row['seconds']:14.3f} | "
-                f"{row['moved'] / 1e6:10.2f} "
-                f"| {row['formula'] / 1e6:12.2f} | {row['moved'] / row['formula']:5.2f} | {row['peak']:9.0f} "
-                f"| {row['driver']:11.0f} |",
-                flush=True,
-            )
+            print_row([f"{scale * row[name]:{form}}" for name, scale, form in COLUMNS.values()])
     result["rows"] = rows
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2))

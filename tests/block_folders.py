@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+
+from symrelu.files.block_folder import write_matrix
+from symrelu.operators.block_data import BlockData
 
 
 def whole(folder: Any) -> np.ndarray:
@@ -23,3 +27,14 @@ def random_similarity(n: int, seed: int = 0, density: float = 0.2) -> np.ndarray
     rng = np.random.default_rng(seed)
     M = np.triu(rng.random((n, n)) * (rng.random((n, n)) < density))
     return M + np.triu(M, 1).T
+
+
+def blocks_of(problem: Any, path: Any, rows: int = 7) -> BlockData:
+    """Return a problem of the tables as block folders."""
+    folder = write_matrix(sparse.csr_array(problem.M), path / "matrix", rows=rows)
+    return BlockData(folder, write_matrix(sparse.csr_array(problem.unknown), path / "mask", rows=rows))
+
+
+def panels(grid: Any, A: np.ndarray) -> dict[int, np.ndarray]:
+    """Return the panels of a factor."""
+    return {i: A[grid.panel(i)] for i in range(grid.panels)}

@@ -20,6 +20,8 @@ NOT_RUN = (
     # What needs a cluster and a large file: tests/cli/test_blocks.py runs the same commands.
     "symrelu blocks edges.csv",
     "symrelu fit graph.blocks",
+    "symrelu embed graph.blocks",
+    "dask ",
     "pip ",
     "python3 -m venv",
     "source ",

@@ -59,7 +59,7 @@ READ_THE_VERSION = {
     "fit/checkpoint.py",
     "experiments/cells.py",
     "experiments/environment.py",
-    "operators/cluster.py",
+    "operators/cluster_clients.py",
     "report/writing.py",
 }
 # Who imports parts of symrelu by strings, from tables or folders of its own.

@@ -41,8 +41,9 @@ def test_invalid_edges_are_refused(call, tmp_path):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_the_best_factor_is_saved_if_the_cluster_fails(call, tmp_path, matrix_file, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
-    for name in ("PATIENCE", "_CONNECTING"):  # seconds until it gives up
-        monkeypatch.setattr(import_module("symrelu.operators.cluster"), name, 1.0)
+    # Seconds until it gives up.
+    monkeypatch.setattr(import_module("symrelu.operators.cluster"), "PATIENCE", 1.0)
+    monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 1.0)
     assert call("blocks", matrix_file, "-o", "m", "--rows", 25)[0] == 0
     quiet = {"processes": False, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as workers:
@@ -62,16 +63,34 @@ def test_the_best_factor_is_saved_if_the_cluster_fails(call, tmp_path, matrix_fi
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_folder_is_fitted_on_workers_of_this_machine(call, tmp_path, matrix_file):
+def test_a_folder_is_fitted_on_workers_of_this_machine(call, tmp_path, matrix_file, monkeypatch):
     pytest.importorskip("distributed", reason="dask is not installed")
     assert call("blocks", matrix_file, "-o", "m", "--rows", 25)[0] == 0
     fit = ("fit", "m", "--rank", 3, "--max-iter", 5, "--seed", 0, "--init", "random", "-o", "fit.npz", "--json")
-    code, _, err = call(*fit, "--workers", 1)
+    code, _, err = call(*fit, "--workers", 1, "--checkpoint", "fit.ckpt")
     assert code == 0, err
     local = ("fit", matrix_file, *fit[2:-2], "local.npz")
     assert call(*local)[0] == 0
     one, other = Solution.load(tmp_path / "fit.npz"), Solution.load(tmp_path / "local.npz")
     assert one.relative_error == pytest.approx(other.relative_error, rel=1e-8)
-    code, _, err = call(*fit, "--duplicates", "sum")
+    # It can be resumed on another cluster: the address is asked, not the workers of before.
+    monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 0.2)
+    code, _, err = call("resume", "fit.ckpt", "--max-iter", 9, "--scheduler", "tcp://127.0.0.1:1")
     assert code == 2
-    assert "is a block folder" in err
+    assert "No scheduler answers at 'tcp://127.0.0.1:1'" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("embed", "m", "-o", "e.csv"), "m is a block folder, which is fitted on a cluster. Pass --workers 4"),
+        (("embed", "m", "-o", "e.csv", "--workers", 1, "--duplicates", "sum"), "have no meaning for it"),
+        (("links", "m", "-o", "l.csv"), "which only 'symrelu fit' and 'symrelu embed' can fit"),
+        (("report", "m", "-o", "r.html"), "which only 'symrelu fit' and 'symrelu embed' can fit"),
+    ],
+)
+def test_folders_that_a_command_cannot_fit_are_refused(call, matrix_file, arguments, reason):
+    assert call("blocks", matrix_file, "-o", "m", "--rows", 25)[0] == 0
+    code, _, err = call(*arguments)
+    assert code == 2
+    assert reason in " ".join(err.split())

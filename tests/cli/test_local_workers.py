@@ -1,8 +1,30 @@
-"""``--workers`` is checked before workers are started."""
+"""``--workers``: workers of this machine for a command."""
+
+from contextlib import contextmanager
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
 
-from symrelu.cli.local_workers import running_workers
+from symrelu import SymReLU
+from symrelu.cli.commands import COMMANDS, load_command
+from symrelu.cli.local_workers import fitted_on_workers, running_workers
+
+NOWHERE = "tcp://127.0.0.1:1"
+
+
+@pytest.fixture
+def no_cluster(monkeypatch):
+    """A cluster that is not there, in place of one of this machine."""
+    distributed = pytest.importorskip("distributed", reason="dask is not installed")
+
+    @contextmanager
+    def started(**options):
+        assert options["threads_per_worker"] == 1
+        yield SimpleNamespace(scheduler_address=NOWHERE)
+
+    monkeypatch.setattr(distributed, "LocalCluster", started)
+    monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 0.2)
 
 
 def test_nothing_is_started_without_a_number():
@@ -22,3 +44,37 @@ def test_nothing_is_started_without_a_number():
 def test_contradictions_are_refused(count, settings, reason):
     with pytest.raises(ValueError, match=reason), running_workers(count, settings):
         raise AssertionError("started")
+
+
+def test_an_estimator_has_its_parameters_back(no_cluster):
+    """A model that is saved must not name a cluster that is gone."""
+    estimator = SymReLU()
+    with fitted_on_workers(2, estimator):
+        assert (estimator.client, estimator.backend) == (NOWHERE, "dask")
+    assert (estimator.client, estimator.backend) == (None, "auto")
+    with fitted_on_workers(None, estimator):
+        assert (estimator.client, estimator.backend) == (None, "auto")
+
+
+def test_whoever_takes_a_scheduler_starts_workers_too():
+    options = {name: {option.name for option in load_command(name).params} for name in COMMANDS}
+    assert {name for name, own in options.items() if "client" in own} >= {"fit", "embed", "rank", "resume"}
+    assert {name for name, own in options.items() if ("client" in own) != ("workers" in own)} == set()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("fit", "--rank", 2, "-o", "o.npz"),
+        ("embed", "-o", "o.csv"),
+        ("cluster", "--clusters", 2),
+        ("links",),
+        ("evaluate", "--splits", 1),
+        ("rank", "--ranks", "2", "--repeats", 2),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_workers_make_the_fits(no_cluster, call, matrix_file, command):
+    code, _, err = call(command[0], matrix_file, *command[1:], "--workers", 2)
+    assert code == 2
+    assert f"No scheduler answers at '{NOWHERE}'" in " ".join(err.split())

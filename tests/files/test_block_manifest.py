@@ -38,6 +38,8 @@ def test_what_the_manifest_says(path):
     assert content["off_diagonal"]["largest"] == off.max()
     assert content["diagonal"]["squares"] == pytest.approx(np.sum(np.diag(M) ** 2), rel=1e-14)
     assert content["units"] == 0
+    (block,) = (one for one in content["blocks"] if (one["row"], one["column"]) == (0, 1))
+    assert (block["entries"], block["largest"]) == (np.count_nonzero(M[:8, 8:16]), M[:8, 8:16].max())
     assert read_manifest(path).grid.panels == 3
 
 
@@ -65,6 +67,7 @@ def test_every_damaged_manifest_is_refused(path):
         ({"dtype": "object"}, "of a known type"),
         ({"surprise": 1}, "its entries must be"),
         ({"blocks": []}, "do not have the entries that it counts"),
+        ({"diagonal": {"entries": 4, "largest": 9.0, "squares": 1.0}}, "do not have the (entries|largest)"),
     ],
 )
 def test_other_manifests_are_refused(path, changes, reason):

@@ -1,24 +1,23 @@
 """Blocks as workers load them."""
 
+import contextlib
 import pickle
+import tempfile
 
 import numpy as np
 import pytest
+from block_folders import blocks_of
 from helpers import PROBLEMS
 from numpy.testing import assert_array_equal
-from scipy import sparse
 
-from symrelu.files.block_folder import write_matrix
-from symrelu.operators.block_data import BlockData, load_block
+from symrelu.operators.block_data import BlockData, load_block, temporary_folder
 
 PROBLEM = PROBLEMS["everything"]
 
 
 @pytest.fixture
 def data(tmp_path):
-    folder = write_matrix(sparse.csr_array(PROBLEM.M), tmp_path / "matrix", rows=7)
-    mask = write_matrix(sparse.csr_array(PROBLEM.unknown), tmp_path / "mask", rows=7)
-    return BlockData(folder, mask)
+    return blocks_of(PROBLEM, tmp_path)
 
 
 def test_a_block_that_moves_leaves_its_packed_entries_behind(data):
@@ -45,3 +44,12 @@ def test_an_ignored_diagonal_is_unobserved(data):
     assert_array_equal(loaded.unknown.toarray(), np.eye(7, dtype=bool))
     assert not loaded.M.diagonal().any()
     assert not load_block(data.order((0, 1), shipped=False)).unknown.nnz
+
+
+def test_a_temporary_folder_is_kept_only_if_it_was_filled(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_folder() as folder:
+        (folder / "file").write_text("")
+    with contextlib.suppress(KeyboardInterrupt), temporary_folder():
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == [folder]

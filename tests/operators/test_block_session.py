@@ -21,7 +21,7 @@ class Pretended:
         self.names, self.submitted, self.closed = list(workers), [], False
 
     def workers(self, recently=0.0):
-        return dict.fromkeys(self.names, 1)
+        return dict.fromkeys(sorted(self.names), 1)
 
     def submit(self, name, function, *arguments, worker, **settings):
         self.submitted.append((name, worker, arguments))
@@ -68,6 +68,24 @@ def test_blocks_are_read_once_and_those_of_a_replaced_worker_again(data):
     assert len(session.over_blocks("survey", None, {})) == 4
 
 
+def test_a_worker_that_comes_late_gets_the_share_of_a_lost_one(data):
+    cluster = Pretended("a", "b", "c")
+    session = BlockSession(cluster, data)
+
+    def lost_in_the_round(make, count):
+        make(range(count), 0)
+        cluster.names.remove("b")
+        return list(make([1], 1).values())  # its share goes to another for this round
+
+    cluster.run_round = lost_in_the_round
+    session.over_blocks("survey", None, {})
+    assert sorted(session._slots) == ["a", "a", "c"]
+    del cluster.run_round
+    cluster.names.insert(1, "d")
+    session.over_blocks("survey", None, {})
+    assert session._slots == ["a", "c", "d"]
+
+
 def test_a_share_gets_the_panels_that_it_needs(data):
     cluster = Pretended("a", "b")
     session = BlockSession(cluster, data)
@@ -78,23 +96,32 @@ def test_a_share_gets_the_panels_that_it_needs(data):
     assert np.concatenate(sent).tolist() == U.tolist()
 
 
-def test_supports_are_read_where_their_panels_are_solved(data):
+def test_rows_are_read_where_their_panels_are_computed(data):
     cluster = Pretended("a", "b", "c")
     cluster.run_round = lambda make, count: [make(range(count), 0) and {} for _ in range(1)]
     session = BlockSession(cluster, data)
     U = np.ones((40, 2))
     session.over_panels("solve", None, U, [U])
-    read = [(worker, arguments[0]) for name, worker, arguments in cluster.submitted if name == "load-support"]
+    read = [(worker, arguments[0]) for name, worker, arguments in cluster.submitted if name == "load-rows"]
     assert sorted(panel for _, panel in read) == list(range(8))
     assert {worker for worker, _ in read} == {"a", "b", "c"}
 
 
 def test_content_is_sent_if_a_worker_does_not_see_the_files(data):
     cluster = Pretended("a", "b")
-    assert not BlockSession(cluster, data)._is_shipped()
-    cluster.ask_each = lambda *_: {"a": True, "b": False}
-    assert BlockSession(cluster, data)._is_shipped()
-    assert data.order((0, 0), shipped=False).matrix.content is None
+    session = BlockSession(cluster, data)
+
+    def contents():
+        session.over_blocks("survey", None, {})
+        found = [arguments[0].matrix for name, _, arguments in cluster.submitted if name == "load-block"]
+        cluster.submitted.clear()
+        return {source.content is not None for source in found if source is not None}
+
+    assert contents() == {False}
+    # One that comes later sees nothing: from then on, blocks are sent to all.
+    cluster.names[1] = "c"
+    cluster.ask_each = lambda *_: {"a": True, "c": False}
+    assert contents() == {True}
     assert data.order((0, 0), shipped=True).matrix.content == (data.folder.path / "block-0-0.npz").read_bytes()
 
 

@@ -2,36 +2,21 @@
 
 import numpy as np
 import pytest
-from helpers import PROBLEMS, factor, reference, sparse_
+from block_folders import blocks_of, panels
+from helpers import PROBLEMS, factor, reference
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 
-from symrelu.files.block_folder import write_matrix
 from symrelu.kernels import threads
 from symrelu.kernels.block_grid import panels_of, root_of
-from symrelu.operators.block_data import BlockData, load_block
-from symrelu.operators.block_tasks import (
-    load_support,
-    on_worker,
-    product_part,
-    residual_part,
-    solve_part,
-    survey_part,
-    warm_up,
-)
+from symrelu.operators.block_data import load_block
+from symrelu.operators.block_tasks import on_worker, residual_part, survey_part, warm_up
 
 PROBLEM = PROBLEMS["everything"]
 
 
 @pytest.fixture
 def data(tmp_path):
-    folder = write_matrix(sparse.csr_array(PROBLEM.M), tmp_path / "matrix", rows=7)
-    mask = write_matrix(sparse.csr_array(PROBLEM.unknown), tmp_path / "mask", rows=7)
-    return BlockData(folder, mask)
-
-
-def panels(grid, A):
-    return {i: A[grid.panel(i)] for i in range(grid.panels)}
+    return blocks_of(PROBLEM, tmp_path)
 
 
 def assembled(grid, parts):
@@ -70,17 +55,6 @@ def test_parts_of_any_shares_add_up_to_the_same_bits(data):
         )
 
 
-def test_products_with_m_and_with_filled_zeros(data):
-    grid, V, op = data.grid, factor(PROBLEM, 3, 2), sparse_(PROBLEM)
-    blocks = [load_block(data.order(block, shipped=True)) for block in grid.blocks()]
-    assert_allclose(
-        assembled(grid, [product_part(blocks, panels(grid, V), grid=grid, fill=None)]), op.matmul(V)
-    )
-    ones = product_part(blocks, panels(grid, V), grid=grid, fill=-0.5)
-    expected = op.matmul(V) + 0.5 * (op._not_zero @ V)
-    assert_allclose(assembled(grid, [ones]), expected, rtol=1e-12, atol=1e-12)
-
-
 def test_survey_counts_the_observed_entries(data):
     blocks = [load_block(data.order(block, shipped=False)) for block in data.grid.blocks()]
     totals, maxima = survey_part(blocks, grid=data.grid, with_maxima=True)
@@ -89,26 +63,11 @@ def test_survey_counts_the_observed_entries(data):
     assert_array_equal(np.concatenate([maxima[i] for i in range(data.grid.panels)]), observed.max(axis=1))
 
 
-def test_row_systems_of_each_panel(data):
-    grid, V, right = data.grid, factor(PROBLEM, 1), factor(PROBLEM, 5)
-    ridge = 0.3 * np.eye(4)
-    found = {}
-    for i in range(grid.panels):
-        blocks = [(min(i, j), max(i, j)) for j in range(grid.panels)]
-        support = load_support(i, [data.order(block, shipped=False) for block in blocks])
-        inverse = np.linalg.inv(ridge)
-        found |= solve_part(
-            [support], panels(grid, V), [panels(grid, right)], grid=grid, ridge=ridge, inverse=inverse
-        )
-    (expected,) = sparse_(PROBLEM).solve_rows(V, ridge, right)
-    assert_allclose(np.concatenate([found[i][0] for i in range(grid.panels)]), expected, rtol=1e-10)
-
-
 def test_a_task_has_the_threads_of_its_worker_and_blas_has_one():
     seen = on_worker(lambda: (threads.allowed_threads(), threads._current_threads()))(threads=3)
     assert seen[0] == 3
     assert set(seen[1]) == {1}
 
 
-def test_warming_up_takes_every_kernel_of_a_fit():
+def test_warming_up_takes_a_pass():
     assert warm_up(np.dtype(np.float64)) is None

@@ -1,5 +1,6 @@
 """What the driver makes of a cluster's answers; real clusters are in test_dask.py."""
 
+import contextlib
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -7,7 +8,6 @@ import numpy as np
 import pytest
 
 import symrelu
-from symrelu import decompose
 from symrelu.operators import EvaluationFailed
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
@@ -37,9 +37,12 @@ class Answers(distributed.Client):
         for future in futures:
             future.cancelled = True
 
-    def gather(self, futures, direct):
+    def sync(self, function, callback_timeout):
+        return function()
+
+    def gather(self, futures, **how):
         if isinstance(futures, list):
-            return [self.gather(future, direct) for future in futures]
+            return [self.gather(future, **how) for future in futures]
         if isinstance(futures.result, Exception):
             raise futures.result
         return futures.result
@@ -73,6 +76,18 @@ def test_lost_tasks_alone_are_made_again():
     assert results == [1, 2, 3]
 
 
+def test_results_that_vanish_with_all_workers_end_the_fit(monkeypatch):
+    """Dask would wait for ever for a worker that computes them again."""
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.0)
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"nthreads": {}}
+    with pytest.raises(EvaluationFailed, match="has lost all of its workers"):  # which the loop knows
+        found.run_round(lambda numbers, attempt: {0: ended(TimeoutError("no answer"))}, 1)
+
+
 def test_errors_of_tasks_are_named_and_the_others_cancelled():
     with pytest.raises(ClusterError, match="A worker of the cluster failed: ZeroDivisionError: by zero"):
         round_of(Answers(), [1, ZeroDivisionError("by zero")])
@@ -92,7 +107,7 @@ def test_endless_losses_end_the_fit():
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ({"nthreads": {}}, "has lost all of its workers"),
+        ({"nthreads": {}}, r"has no workers.*wait_for_workers\(1\)"),
         ({"nthreads": OSError("refused")}, "tcp://nowhere cannot be reached any more"),
         ({"version": "0.0.1"}, r"worker a has symrelu 0\.0\.1"),
         ({"version": ImportError("No module named 'symrelu'")}, "worker a cannot import symrelu"),
@@ -103,6 +118,17 @@ def test_what_is_wrong_with_the_workers_is_said(monkeypatch, answers, reason):
     monkeypatch.setattr(cluster, "_LOOK", 0.0)
     with pytest.raises(ClusterError, match=reason):
         Cluster(Answers(**answers)).workers()
+
+
+def test_workers_that_were_there_are_said_to_be_lost(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 0.0)
+    monkeypatch.setattr(cluster, "_LOOK", 0.0)
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"nthreads": {}}
+    with pytest.raises(ClusterError, match=r"has lost all of its workers.*with a checkpoint it resumes"):
+        found.workers()
 
 
 def test_a_closed_client_is_named():
@@ -129,21 +155,19 @@ def test_small_arrays_go_with_the_tasks():
     assert found.moved["sent"] == 24
 
 
-def test_clients_are_checked_before_any_work(no_work):
-    cluster.check_client(None)
-    assert issubclass(ClusterError, EvaluationFailed)
-    with pytest.raises(
-        TypeError, match=r"must be a distributed\.Client, the address of a scheduler or None, got int"
-    ):
-        decompose(np.eye(3), 1, client=3)
-    with pytest.raises(ValueError, match="client= is for backend='dask', got backend='sparse'"):
-        decompose(np.eye(3), 1, backend="sparse", client="tcp://x")
+def test_a_failed_task_of_a_worker_without_symrelu_names_the_worker():
+    """It has joined since the last look, and Dask has given it the task of a lost one."""
+    client = Answers(version=ImportError("No module named 'symrelu'"))
+    with pytest.raises(ClusterError, match="The worker a cannot import symrelu"):
+        round_of(client, [ModuleNotFoundError("No module named 'symrelu'")])
 
 
-def test_without_a_client_it_is_said_how_to_make_one(monkeypatch):
-    def none():
-        raise ValueError("No clients found")
-
-    monkeypatch.setattr(distributed, "default_client", none)
-    with pytest.raises(ValueError, match="there is no current client"):
-        Cluster()
+def test_a_cluster_of_which_nothing_comes_is_closed(monkeypatch):
+    found, closed = Cluster(Answers()), []
+    monkeypatch.setattr(found, "close", lambda: closed.append(True))
+    with cluster.closed_on_error(found):
+        pass
+    assert not closed
+    with contextlib.suppress(KeyboardInterrupt), cluster.closed_on_error(found):
+        raise KeyboardInterrupt
+    assert closed

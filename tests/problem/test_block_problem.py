@@ -44,6 +44,23 @@ def test_an_ignored_diagonal_does_not_set_the_scale(tmp_path):
     assert Problem.of(path, diagonal="ignore").exponent == 0
 
 
+@pytest.mark.parametrize("diagonal", ["fit", "ignore", "auto"])
+@pytest.mark.parametrize("hidden", ["largest", "diagonal", "all"])
+def test_what_is_masked_counts_in_nothing(tmp_path, diagonal, hidden):
+    """The masked entries of a folder set its scale, and made "auto" fit a diagonal that is hidden."""
+    M = random_similarity(9, density=0.8)
+    M[2, 7] = M[7, 2] = 1e30
+    M[4, 4] = 1e20
+    mask = {"largest": M == 1e30, "diagonal": np.eye(9, dtype=bool), "all": np.ones((9, 9), bool)}[hidden]
+    found = Problem.of(write_blocks(M, tmp_path / "b", rows=4).path, mask, diagonal)
+    if hidden == "all":
+        assert found.largest == 0
+        return
+    same = Problem.of(sparse.csr_array(M), mask, diagonal)
+    assert (found.largest, found.exponent, found.diagonal) == (same.largest, same.exponent, same.diagonal)
+    assert found._entries_on_diagonal == np.count_nonzero(same.M.diagonal())
+
+
 def test_fingerprints_know_the_data_the_grid_and_the_mask(path, tmp_path):
     problem = Problem.of(path)
     other = write_blocks(random_similarity(12, density=0.5), tmp_path / "other", rows=4).path

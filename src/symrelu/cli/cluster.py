@@ -12,6 +12,7 @@ from symrelu import Status, SymReLUClustering
 from symrelu.cli.advice import for_command_line
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
+from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, report
@@ -86,7 +87,8 @@ def cluster(
     # By default a matrix that is not square would be taken as samples, which no file of a graph holds.
     estimator = SymReLUClustering(**settings, affinity="precomputed")
     labelled = read_input(file, options)
-    fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
+    with fitted_on_workers(options["workers"], estimator):
+        fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
     names = node_names(labelled.labels, len(estimator.labels_))
     if memberships is not None:
         shares = {f"cluster_{k}": share for k, share in enumerate(estimator.memberships_.T)}

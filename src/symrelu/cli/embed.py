@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from symrelu import Status, SymReLU
 from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
+from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
@@ -57,7 +58,8 @@ def embed(
 ) -> None:
     """Embed the nodes of the graph in FILE: one vector for each node.
 
-    Nodes with a high similarity have vectors with a large product. Ctrl-C saves the best vectors so far.
+    Nodes with a high similarity have vectors with a large product. FILE may be a folder that 'symrelu blocks'
+    wrote. Ctrl-C saves the best vectors so far.
     """
     if output is None and model is None:
         raise ValueError("embed must write something: pass --output embedding.csv, --model model.npz, or both.")
@@ -66,8 +68,9 @@ def embed(
     if output is not None and output.suffix.lower() != _MODEL:
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))
-    labelled = read_input(file, options)
-    fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
+    labelled = read_input(file, options, folders=True)
+    with fitted_on_workers(options["workers"], estimator):
+        fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
     for path in (model, output):  # stdout may be closed
         if path is not None:
             _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)

@@ -18,6 +18,7 @@ from symrelu.baselines.common_neighbors import degree_product, resource_allocati
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.layout import fitting_table
 from symrelu.cli.links import OWN
+from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, report, search_progress
@@ -72,7 +73,11 @@ def evaluate(
     predictor = LinkPredictor(**estimator_settings(LinkPredictor, options))
     labelled = read_input(file, options)
     try:
-        with search_progress() as verbose, warnings.catch_warnings():
+        with (
+            fitted_on_workers(options["workers"], predictor),
+            search_progress() as verbose,
+            warnings.catch_warnings(),
+        ):
             warnings.filterwarnings("ignore", ".*the fit was interrupted", ConvergenceWarning)
             predictor.set_params(verbose=verbose)
             found = _evaluations(predictor, labelled, fraction, splits, split_seed)

@@ -43,10 +43,6 @@ def fit(
         float | None,
         typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Fit on so many workers of this machine (backend 'dask'), started for this fit."),
-    ] = None,
     **options: Any,
 ) -> None:
     """Decompose the matrix in FILE and save the Solution.
@@ -54,24 +50,33 @@ def fit(
     FILE may be a folder that 'symrelu blocks' wrote. Ctrl-C saves the best factor so far.
     """
     arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out}
-    run_fit("fit", **arguments, workers=workers, **options)
+    run_fit("fit", **arguments, **options)
 
 
 def run_fit(command: str, **arguments: Any) -> None:
     """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
     check_outputs(arguments)
     settings = chosen_settings(arguments)
+    mask = arguments["mask"]
+    again = command == "resume"
+    matrix, labels = read_input(
+        arguments["file"], arguments, masked=mask is not None, again=again, folders=True
+    )
+    problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     with running_workers(arguments["workers"], settings):
-        _run_fit(command, settings, arguments)
+        try:
+            _run_fit(command, problem, labels, settings, arguments)
+        finally:
+            problem.release()  # before the workers go
 
 
-def _run_fit(command: str, settings: dict[str, Any], arguments: Mapping[str, Any]) -> None:
-    own = ("file", "output", "plot", "mask", "held_out")
-    file, output, plot, mask, held_out = (arguments[name] for name in own)
+def _run_fit(
+    command: str, problem: Problem, labels: Any | None, settings: dict[str, Any], arguments: Mapping[str, Any]
+) -> None:
+    own = ("file", "output", "plot", "held_out")
+    file, output, plot, held_out = (arguments[name] for name in own)
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
-    matrix, labels = read_input(file, arguments, masked=mask is not None, again=command == "resume")
-    problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
     steps = 0
 

@@ -148,7 +148,12 @@ def reading_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_input(
-    file: Path, options: Mapping[str, Any], *, masked: bool = False, again: bool = False
+    file: Path,
+    options: Mapping[str, Any],
+    *,
+    masked: bool = False,
+    again: bool = False,
+    folders: bool = False,
 ) -> Labelled:
     """Read a graph file as the options of a command say, and print what should be known about it.
 
@@ -163,6 +168,8 @@ def read_input(
     again : bool, default=False
         Whether an earlier command has read the same file in the same way. Nothing is printed then: notes and
         warnings propose options, and this command has none for reading.
+    folders : bool, default=False
+        Whether the command can fit a block folder.
 
     Returns
     -------
@@ -171,10 +178,7 @@ def read_input(
     """
     keywords = reading_options(options)
     if is_block_folder(file):
-        if keywords != reading_options({}):
-            raise ValueError(f"{file} is a block folder: options on how a file is read have no meaning for it.")
-        folder = BlockFolder.open(file)
-        return Labelled(folder, folder.names())
+        return _read_folder(file, options, folders)
     with _naming_models(file), warnings.catch_warnings():
         if again:
             warnings.simplefilter("ignore", GraphFileWarning)
@@ -185,6 +189,23 @@ def read_input(
     for text in () if again else found.notes:
         note(text)
     return found.labelled
+
+
+def _read_folder(file: Path, options: Mapping[str, Any], folders: bool) -> Labelled:
+    folder = BlockFolder.open(file)
+    if not folders:
+        raise ValueError(
+            f"{file} must be a file, got a block folder, which only 'symrelu fit' and 'symrelu embed' can fit. "
+            "Pass the file of the graph."
+        )
+    if reading_options(options) != reading_options({}):
+        raise ValueError(f"{file} is a block folder: options on how a file is read have no meaning for it.")
+    if options["client"] is None and options["workers"] is None:
+        raise ValueError(
+            f"{file} is a block folder, which is fitted on a cluster. Pass --workers 4 to start 4 workers on "
+            "this machine, or --scheduler ADDRESS."
+        )
+    return Labelled(folder, folder.names())
 
 
 def read_mask(file: Path | None) -> Any | None:

@@ -11,6 +11,7 @@ import typer
 from symrelu import LinkPredictor, Status
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
+from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, refuse_unused, with_options
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.queries import NodeFinder, asking_by_index, has_entry, preview, read_pairs, records
@@ -74,7 +75,8 @@ def links(
     nodes = finder.indices(of or ())
     given = None if pairs is None else tuple(finder.indices(names) for names in read_pairs(pairs))
     if graph is not None:
-        fit_estimator(predictor, graph, file.name, search=False)
+        with fitted_on_workers(options["workers"], predictor):
+            fit_estimator(predictor, graph, file.name, search=False)
     if model is not None:
         with naming_output(model):
             predictor.save(model)

@@ -33,9 +33,26 @@ def running_workers(count: int | None, settings: dict[str, Any]) -> Iterator[Non
     import distributed
 
     quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    with (
-        distributed.LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        settings.update(client=client, backend="dask")
+    with distributed.LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster:
+        # The address, because estimators take no client, and processes of --jobs could not share one.
+        settings.update(client=cluster.scheduler_address, backend="dask")
         yield
+
+
+@contextmanager
+def fitted_on_workers(count: int | None, estimator: Any) -> Iterator[None]:
+    """Let an estimator fit on so many workers, if a number is given; afterwards it has its parameters back.
+
+    Parameters
+    ----------
+    count : int or None
+    estimator : SymReLU, SymReLUClustering or LinkPredictor
+    """
+    before = {name: getattr(estimator, name) for name in ("client", "backend")}
+    settings = dict(before)
+    with running_workers(count, settings):
+        estimator.set_params(**settings)
+        try:
+            yield
+        finally:
+            estimator.set_params(**before)  # a model that is saved must not name a cluster that is gone

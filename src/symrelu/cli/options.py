@@ -107,6 +107,8 @@ def fit_options(values: Iterable[type] = VALUES, *, solvers: bool = True) -> lis
                 options.append(option(entry.name, kind, default, description.brief, description.flags))
             if entry.name == "solver" and solvers:
                 options.extend(_solver_options())
+            if entry.name == "client":
+                options.append(workers_option())
     return options
 
 
@@ -135,7 +137,10 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
     # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
     del settings["alpha"], settings["checkpoint"]
     options = []
-    for name, parameter in inspect.signature(estimator).parameters.items():
+    parameters = dict(inspect.signature(estimator).parameters)
+    if "client" in parameters:  # no parameter of the estimator, but whoever has --scheduler has --workers
+        parameters["workers"] = workers_option()
+    for name, parameter in parameters.items():
         if name in own:
             flag, kind, text, default = own[name]
             default = parameter.default if default is MISSING else default
@@ -147,6 +152,12 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
         get_args(found.annotation)[1].rich_help_panel = None if name in _MAIN else _FITTING
         options.append(found)
     return sorted(options, key=lambda found: found.name not in _MAIN)
+
+
+def workers_option() -> inspect.Parameter:
+    """Return ``--workers``: see :func:`symrelu.cli.local_workers.running_workers`."""
+    text = "Fit on so many workers of this machine (backend 'dask'), started for this command."
+    return option("workers", int, None, text)
 
 
 def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter:

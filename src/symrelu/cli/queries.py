@@ -16,6 +16,7 @@ from symrelu.cli.layout import fitting_table
 from symrelu.cli.screen import note
 from symrelu.cli.tables import node_names
 from symrelu.estimators.naming import NameIndex
+from symrelu.files.block_manifest import MANIFEST
 from symrelu.files.checks import check_readable
 from symrelu.graphs import Labelled, reading
 
@@ -70,6 +71,8 @@ def asking_by_index() -> Iterator[None]:
 
 def has_entry(path: Path, name: str) -> bool:
     """Return whether a file is an npz archive with this entry; the reader of the file reports any damage."""
+    if (path / MANIFEST).is_file():  # a block folder holds no model
+        return False
     check_readable(path)  # opening a pipe would wait for its other end
     try:
         with zipfile.ZipFile(path) as archive:

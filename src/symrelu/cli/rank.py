@@ -14,6 +14,7 @@ from symrelu import RankSelection, SymReLU, select_rank
 from symrelu.cli.embed import OWN
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.layout import fitting_table
+from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, estimator_options, fit_options, flag_of_option, with_options
 from symrelu.cli.outputs import check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, message_text, report, search_progress
@@ -80,7 +81,7 @@ def rank(
         "n_jobs": jobs,
     }
     try:
-        with search_progress() as verbose:
+        with running_workers(options["workers"], settings), search_progress() as verbose:
             selection = select_rank(matrix, mask=unknown, verbose=verbose, **settings)
     except KeyboardInterrupt:
         errors.print("Interrupted before there was a result: nothing was written.")

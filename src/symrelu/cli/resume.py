@@ -10,7 +10,7 @@ import typer
 
 from symrelu import Solution
 from symrelu.cli.fit import check_outputs, fit, run_fit
-from symrelu.cli.options import option, with_options
+from symrelu.cli.options import fit_options, option, with_options
 from symrelu.cli.origins import arguments_of
 from symrelu.cli.screen import note
 from symrelu.cli.streams import STDOUT
@@ -24,6 +24,8 @@ EXAMPLES = (
     "symrelu resume fit.ckpt --max-iter 1000",
     "symrelu resume fit.ckpt --max-time 60 --data graph.csv -o better.npz --json",
 )
+
+_CLUSTER = ("client", "workers")
 
 
 def _limit_options() -> list[Any]:
@@ -43,7 +45,12 @@ def _limit_options() -> list[Any]:
     ]
 
 
-@with_options(_limit_options())
+def _cluster_options() -> list[Any]:
+    """Return options for the cluster, which may have another address than before."""
+    return [one for one in fit_options() if one.name in _CLUSTER]
+
+
+@with_options([*_limit_options(), *_cluster_options()])
 def resume(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="CHECKPOINT", help="File that 'symrelu fit --checkpoint' wrote.")
@@ -58,7 +65,7 @@ def resume(
         Path | None,
         typer.Option(help="Another PNG or SVG file for the convergence curve. Default: as before."),
     ] = None,
-    **limits: Any,
+    **options: Any,
 ) -> None:
     """Resume the fit in a checkpoint.
 
@@ -72,7 +79,9 @@ def resume(
     for name in ("output", "plot"):
         if name not in chosen and arguments[name] not in (None, STDOUT):
             _check_overwrite(name, arguments[name], checkpoint)
-    given = {name: value for name, value in limits.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None}
+    if any(name in given for name in _CLUSTER):
+        arguments |= dict.fromkeys(_CLUSTER)  # one of them replaces either
     note(f"resuming the fit of {arguments['file']}")
     try:
         run_fit("resume", **arguments | given)

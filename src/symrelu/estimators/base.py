@@ -14,9 +14,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from symrelu.estimators.callbacks import CallbackSupportMixin, StepTasks, fitted_attributes
+from symrelu.estimators.folders import folder_problem, is_folder
 from symrelu.estimators.naming import NodeNamesMixin
 from symrelu.estimators.searches import mark_clone, warn_not_converged, warn_once_in_a_search
-from symrelu.files.block_folder import is_block_folder
 from symrelu.fit.averaging import mean_solution
 from symrelu.fit.decompose import decompose
 from symrelu.fit.settings import TABLE, Limits, Model, Run, Start, pick
@@ -89,6 +89,8 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
     # Whether several fits are averaged: the mean predicts better than the fit with the lowest objective.
     _takes_the_mean: bool = False
 
+    _takes_folders: bool = False  # whether a matrix that is not in memory can be fitted
+
     # Statuses that give no ConvergenceWarning, because the estimator does not aim at convergence.
     _expected_stops: tuple[Status, ...] = ()
 
@@ -109,8 +111,8 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
         check_choice("affinity", self.affinity, self._affinities)
         for name in ("node_names_", "_cached_names", "_graph", "_row_index", "affinity_matrix_"):
             self.__dict__.pop(name, None)  # left by an earlier fit
-        if is_block_folder(X):
-            return self._folder_problem(X, mask, diagonal)
+        if is_folder(X):
+            return folder_problem(self, X, mask, diagonal)
         reject_text(X, "X")
         reject_masked_arrays(X, "X")
         if isinstance(X, Problem):
@@ -129,13 +131,6 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
         if advice is not None:
             warn_once_in_a_search(self, advice, UserWarning, cause="distances", stacklevel=5)
         self._keep_rows(matrix, problem)
-        return problem
-
-    def _folder_problem(self, X: Any, mask: Any | None, diagonal: str) -> Problem:
-        problem = Problem.of(X, mask, diagonal, name="X")
-        if problem.labels is not None:
-            self.node_names_ = problem.labels
-        self.n_features_in_ = problem.n
         return problem
 
     def _keep_rows(self, matrix: Any, problem: Problem) -> None:

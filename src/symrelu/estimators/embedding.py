@@ -127,6 +127,7 @@ class SymReLU(
 
     # Neither is required: a file may hold a Solution of symrelu.decompose alone.
     _saved_parts: ClassVar = {"row_index": False, "graph": False}
+    _takes_folders = True
 
     def __init__(
         self,

@@ -178,8 +178,9 @@ class BlockWriter:
         i, j = block
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         own = (rows == matrix.indices) if i == j else np.zeros(matrix.nnz, bool)
-        self.diagonal = self.diagonal.plus(Totals.of(matrix.data[own]))
-        self.off_diagonal = self.off_diagonal.plus(Totals.of(matrix.data[~own]), 1 if i == j else 2)
+        on, off = Totals.of(matrix.data[own]), Totals.of(matrix.data[~own])
+        self.diagonal = self.diagonal.plus(on)
+        self.off_diagonal = self.off_diagonal.plus(off, 1 if i == j else 2)
         if not matrix.nnz:
             return
         arrays = {"indptr": matrix.indptr.astype("<i8"), "indices": matrix.indices.astype("<i4")}
@@ -188,7 +189,7 @@ class BlockWriter:
         path = self.folder / f"block-{i}-{j}.npz"
         with open(path, "xb") as file:
             np.savez(file, **without_objects(**arrays))
-        self.blocks[block] = _record(path, matrix.nnz)
+        self.blocks[block] = _record(path, matrix.nnz, max(on.largest, off.largest))
 
     def finish(self, units: int = 0, names: Any | None = None) -> None:
         """Write the names and the manifest."""
@@ -203,11 +204,11 @@ class BlockWriter:
         (self.folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
 
 
-def _record(path: Path, entries: int) -> BlockFile:
+def _record(path: Path, entries: int, largest: float = 0.0) -> BlockFile:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         os.fsync(file.fileno())  # else a power failure after the rename could leave an empty file
-    return BlockFile(path.name, path.stat().st_size, digest, int(entries))
+    return BlockFile(path.name, path.stat().st_size, digest, int(entries), largest)
 
 
 def check_new_folder(path: str | PathLike[str]) -> Path:

@@ -57,12 +57,13 @@ class Totals:
 
 @dataclass(frozen=True)
 class BlockFile:
-    """A file of a folder: its name, size and SHA-256, and the number of entries in it."""
+    """A file of a folder: its name, size and SHA-256, and number and largest of the entries in it."""
 
     file: str
     bytes: int
     sha256: str
     entries: int
+    largest: float = 0.0  # names have none
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,8 @@ def _checked(content: dict[str, Any]) -> Manifest:
     # A block off the diagonal stands for two; those on the diagonal are stored whole.
     if off.entries + diagonal.entries != sum((1 + (i < j)) * one.entries for (i, j), one in blocks.items()):
         raise ValueError("its blocks do not have the entries that it counts")
+    if max((one.largest for one in blocks.values()), default=0.0) != max(off.largest, diagonal.largest):
+        raise ValueError("its blocks do not have the largest entry that it names")
     return Manifest(grid, content["dtype"], int(content["units"]), off, diagonal, blocks, names)
 
 

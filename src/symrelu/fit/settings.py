@@ -277,9 +277,9 @@ class Run:
     client: Any | None = setting(
         None,
         kind="distributed.Client or str",
-        text='Cluster of the backend "dask": a client, or the address of a scheduler. By default the current '
-        "client. Estimators take an address only, because a client cannot be cloned.",
-        brief="Address of the Dask scheduler of the backend 'dask'.",
+        text='Cluster to fit on (backend "dask"): a client, or the address of a scheduler. By default the '
+        "current client. Estimators take an address only, because a client cannot be cloned.",
+        brief="Fit on the cluster with this Dask scheduler (backend 'dask'), such as tcp://host:8786.",
         typed=str | None,
         flags=("--scheduler",),
     )
@@ -315,6 +315,7 @@ class Run:
                     f"client= is for backend='dask', got backend={self.backend!r}. Leave one of them out."
                 )
             operator_class("dask").check_client(self.client)
+            _normalise(self, backend="dask")
         check_callback(self.callback)
         _normalise(
             self,

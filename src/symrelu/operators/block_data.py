@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,3 +178,14 @@ class BlockData:
             self.exponent,
             self.only_masked,
         )
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder for :attr:`BlockData.temporary`, and delete it if it is not filled to the end."""
+    folder = Path(tempfile.mkdtemp(prefix="symrelu-blocks-"))
+    try:
+        yield folder
+    except BaseException:  # Ctrl-C too must not leave files
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

@@ -13,7 +13,7 @@ import numpy as np
 from symrelu.files.block_manifest import MANIFEST
 from symrelu.kernels.block_grid import Block, panels_of
 from symrelu.operators.block_data import BlockData, load_block
-from symrelu.operators.block_tasks import load_support
+from symrelu.operators.block_rows import load_rows
 from symrelu.operators.cluster import Cluster, Placed
 
 _RECENTLY = 1.0  # seconds for which the workers are taken to be the same, unless something fails
@@ -39,8 +39,9 @@ class BlockSession:
         self._threads: dict[str, int] = {}
         self._shares: list[list[Block]] = []
         self._blocks: dict[Block, Placed] = {}
-        self._supports: dict[int, Placed] = {}
-        self._shipped: bool | None = None
+        self._rows: dict[int, Placed] = {}
+        self._shipped = False
+        self._seeing: set[str] = set()  # workers that see the files
         self._finalizer = weakref.finalize(self, _clean_up, cluster, data.temporary)
 
     @property
@@ -51,7 +52,7 @@ class BlockSession:
     def close(self) -> None:
         """Release the blocks, and delete temporary folders."""
         self._blocks.clear()
-        self._supports.clear()
+        self._rows.clear()
         self._finalizer()
 
     def over_blocks(
@@ -101,7 +102,7 @@ class BlockSession:
         right: Sequence[np.ndarray],
         **settings: Any,
     ) -> dict[int, Any]:
-        """Call a function of the supports of panels, of all of V and of the same panels of other factors.
+        """Call a function of the rows of panels, of all of V and of the same panels of other factors.
 
         Parameters
         ----------
@@ -129,13 +130,13 @@ class BlockSession:
             for k in numbers:
                 worker = self._worker_of(k)
                 sides = [{i: sent[str(m)][i] for i in shares[k]} for m in range(len(right))]
-                supports = [self._support(i, worker) for i in shares[k]]
+                rows = [self._rows_of(i, worker) for i in shares[k]]
                 futures[k] = self.cluster.submit(
                     name,
                     function,
-                    supports,
+                    rows,
                     dict(enumerate(sent["V"])),
-                    sides,
+                    *sides,
                     worker=worker,
                     threads=self._threads[worker],
                     **settings,
@@ -168,7 +169,7 @@ class BlockSession:
         new = [worker for worker in workers if worker not in self._slots]
         for k, worker in zip(lost, new, strict=False):  # a worker in place of another: nothing else moves
             self._slots[k] = worker
-        if not self._slots or (len(self._slots) != len(workers) and not keep_shares):
+        if not self._slots or (not keep_shares and sorted(self._slots) != list(workers)):
             self._slots = list(workers)
             self._shares = self.grid.shares(len(workers), [float(count) for count in workers.values()])
         elif len(lost) > len(new):
@@ -187,22 +188,21 @@ class BlockSession:
                     order = self.data.order(block, self._is_shipped())
                     self._blocks[block] = self.cluster.submit("load-block", load_block, order, worker=worker)
 
-    def _support(self, panel: int, worker: str) -> Any:
-        if not _is_there(self._supports.get(panel), worker):
+    def _rows_of(self, panel: int, worker: str) -> Any:
+        if not _is_there(self._rows.get(panel), worker):
             blocks = [(min(panel, j), max(panel, j)) for j in range(self.grid.panels)]
             orders = [self.data.order(block, self._is_shipped()) for block in blocks]
-            self._supports[panel] = self.cluster.submit(
-                "load-support", load_support, panel, orders, worker=worker
-            )
-        return self._supports[panel][1]
+            self._rows[panel] = self.cluster.submit("load-rows", load_rows, panel, orders, worker=worker)
+        return self._rows[panel][1]
 
     def _is_shipped(self) -> bool:
         """Return whether some worker cannot see the files, so that their content must be sent."""
-        if self._shipped is None:
+        if not self._shipped and set(self._threads) - self._seeing:  # those that have come must be asked too
             folders = [one for one in (self.data.folder, self.data.mask) if one is not None]
             paths = [str(folder.path / MANIFEST) for folder in folders]
             answers = self.cluster.ask_each(eval, f"all(map(__import__('os').path.isfile, {paths!r}))")
             self._shipped = not all(answer is True for answer in answers.values())
+            self._seeing.update(answers)
         return self._shipped
 
 

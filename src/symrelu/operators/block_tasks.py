@@ -16,15 +16,12 @@ from scipy import sparse
 
 from symrelu.files.block_manifest import Totals
 from symrelu.kernels.block_grid import Block, BlockGrid, Node, add_up
-from symrelu.kernels.row_systems import solve_rows
-from symrelu.kernels.sparse_products import sparse_product
 from symrelu.kernels.streaming import stream, stream_both_sides
-from symrelu.kernels.threads import allowed_threads, at_most_threads, run_tasks, single_threaded_blas, slices
+from symrelu.kernels.threads import at_most_threads, single_threaded_blas
 from symrelu.kernels.tiles import tile_side
-from symrelu.operators.block_data import BlockOrder, LoadedBlock, load_block
+from symrelu.operators.block_data import LoadedBlock
 
 Panels = Mapping[int, np.ndarray]
-_ROWS_AT_ONCE = 256  # rows whose small systems are solved in one call
 
 
 class Part(NamedTuple):
@@ -116,46 +113,6 @@ def residual_part(
     return total.part()
 
 
-@on_worker
-def product_part(blocks: Sequence[LoadedBlock], V: Panels, *, grid: BlockGrid, fill: float | None) -> Part:
-    """Return what blocks add to M V, or to (M - fill (1 where M is not zero)) V.
-
-    Parameters
-    ----------
-    blocks : sequence of LoadedBlock
-    V : mapping of int to ndarray
-    grid : BlockGrid
-    fill : float or None
-
-    Returns
-    -------
-    part : Part
-    """
-    V = _own(V)
-    total = _Sum(grid)
-    for one in blocks:
-        i, j = one.block
-        matrices = [one.M] if fill is None else _without_fill(one, fill)
-        total.add(i, j, _added([sparse_product(matrix, V[j]) for matrix in matrices]))
-        if i != j:
-            total.add(j, i, _added([matrix.T @ V[i] for matrix in matrices]))
-    return total.part()
-
-
-def _without_fill(one: LoadedBlock, fill: float) -> list[Any]:
-    M = one.M
-    lowered = sparse.csr_array((M.data - M.dtype.type(fill), M.indices, M.indptr), shape=M.shape)
-    if not one.unknown.nnz:
-        return [lowered]
-    gap = one.unknown.astype(M.dtype)
-    gap.data[:] = -fill
-    return [lowered, gap]
-
-
-def _added(products: list[np.ndarray]) -> np.ndarray:
-    return products[0] if len(products) == 1 else products[0] + products[1]
-
-
 class Survey(NamedTuple):
     """What the operator must know of the observed entries of some blocks."""
 
@@ -186,100 +143,9 @@ def survey_part(blocks: Sequence[LoadedBlock], *, grid: BlockGrid, with_maxima: 
     return Survey({one.block: Totals.of(one.M.data) for one in blocks}, maxima)
 
 
-class PanelSupport:
-    """Where the rows of a panel are positive, for their small systems.
-
-    Parameters
-    ----------
-    panel : int
-    rows : csr_array of shape (height, n)
-    """
-
-    def __init__(self, panel: int, rows: Any) -> None:
-        self.panel = panel
-        self.indptr = rows.indptr.astype(np.int64)
-        # Only these rows of V are needed, and numbered anew.
-        self.columns, local = np.unique(rows.indices, return_inverse=True)
-        self.indices = local.astype(np.int32)
-
-    def rows_of(self, V: Panels, grid: BlockGrid) -> np.ndarray:
-        """Return the rows of V that the systems need."""
-        cuts = np.searchsorted(self.columns, np.arange(1, grid.panels) * grid.rows)
-        parts = np.split(self.columns, cuts)
-        return np.concatenate([V[i][part - i * grid.rows] for i, part in enumerate(parts)])
-
-
-def load_support(panel: int, orders: Sequence[BlockOrder]) -> PanelSupport:
-    """Read the support of a panel from the files of all its blocks.
-
-    Parameters
-    ----------
-    panel : int
-    orders : sequence of BlockOrder
-        In the order of the panels on the other side.
-
-    Returns
-    -------
-    support : PanelSupport
-    """
-    parts = []
-    for order in orders:
-        M = load_block(order).M
-        parts.append(M if order.block[0] == panel else sparse.csr_array(M.T))
-    rows = sparse.csr_array(sparse.hstack(parts, format="csr"))
-    rows.sort_indices()
-    return PanelSupport(panel, rows)
-
-
-@on_worker
-def solve_part(
-    supports: Sequence[PanelSupport],
-    V: Panels,
-    right: Sequence[Panels],
-    *,
-    grid: BlockGrid,
-    ridge: np.ndarray,
-    inverse: np.ndarray,
-) -> dict[int, list[np.ndarray]]:
-    """Solve the small systems of the rows of some panels.
-
-    Parameters
-    ----------
-    supports : sequence of PanelSupport
-    V : mapping of int to ndarray
-        All panels.
-    right : sequence of mappings of int to ndarray
-        The panels of the right-hand sides.
-    grid : BlockGrid
-    ridge, inverse : ndarray of shape (rank, rank)
-        The ridge, and its inverse.
-
-    Returns
-    -------
-    solutions : dict of int to list of ndarray
-    """
-    ridge, inverse = np.array(ridge), np.array(inverse)
-    solutions = {}
-    for one in supports:
-        rows = np.ascontiguousarray(one.rows_of(V, grid))
-        T = rows @ inverse
-        sides = tuple(np.array(panels[one.panel], order="C") for panels in right)
-        found = tuple(map(np.empty_like, sides))
-        work = functools.partial(_solve, one, rows, ridge, inverse, T, sides, found)
-        run_tasks(work, slices(grid.height(one.panel), _ROWS_AT_ONCE), workers=allowed_threads())
-        solutions[one.panel] = list(found)
-    return solutions
-
-
-def _solve(
-    one: PanelSupport, V: Any, ridge: Any, inverse: Any, T: Any, right: Any, out: Any, rows: slice
-) -> None:
-    solve_rows(rows.start, rows.stop, one.indptr, one.indices, V, ridge, inverse, T, right, out)
-
-
 @on_worker
 def warm_up(dtype: Any) -> None:
-    """Compile what a fit needs, with data of one row.
+    """Compile what a pass needs, with data of one row.
 
     Parameters
     ----------
@@ -294,6 +160,3 @@ def warm_up(dtype: Any) -> None:
     blocks = [LoadedBlock(block, *empty) for block in grid.blocks()]
     settings = {"grid": grid, "signs": np.ones(1, dtype), "zero_weight": 1.0, "at_least": False}
     residual_part(blocks, {0: one, 1: one}, None, with_product=True, **settings)
-    support = PanelSupport(0, sparse.csr_array((1, 2), dtype=dtype))
-    for right in ([{0: one}], [{0: one}, {0: one}]):
-        solve_part([support], {0: one, 1: one}, right, grid=grid, ridge=one, inverse=one)

@@ -9,56 +9,33 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
-import symrelu
-from symrelu.operators.base import EvaluationFailed
+import distributed
 
-try:
-    import distributed
-except ImportError as missing:
-    raise ImportError("backend='dask' needs dask: pip install 'symrelu[dask]'.") from missing
+from symrelu.operators.base import EvaluationFailed
+from symrelu.operators.cluster_clients import (
+    VERSION_THERE,
+    ClusterError,
+    check_client,
+    check_versions,
+    client_of,
+    versioned,
+)
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
-_CONNECTING = 10.0  # seconds to reach a scheduler
+_FETCHING = 30.0  # seconds for the results of a round, after which the workers are looked for
 _LOOK = 0.5  # seconds between two looks at the workers
 _SMALL = 500_000  # bytes of arrays that go with tasks; more would burden the scheduler
 _MOST_ATTEMPTS = 20  # to make a round, each of which was spoilt by the loss of a worker
 _MOST_DEATHS = 3  # rounds in a row in which a task took all workers with it that tried it
 
-_ADDRESS_ADVICE = (
-    "Pass client=distributed.Client(...) or the address of a scheduler, or create a distributed.Client first."
-)
-# Evaluated on a worker by a function of Python itself, because symrelu may be missing there.
-_VERSION = "__import__('symrelu').__version__"
-
 _rounds = itertools.count()
 
 Placed = tuple[str, Any]  # a worker, and the future of a task there
-
-
-class ClusterError(EvaluationFailed):
-    """A cluster cannot go on. The best factor so far is in ``solution``, and in the checkpoint."""
-
-
-def check_client(client: Any) -> None:
-    """Raise unless a client is None, the address of a scheduler or a distributed.Client.
-
-    Parameters
-    ----------
-    client : object
-
-    Returns
-    -------
-    None
-    """
-    if client is not None and not isinstance(client, (str, distributed.Client)):
-        raise TypeError(
-            "client must be a distributed.Client, the address of a scheduler or None, "
-            f"got {type(client).__name__}. {_ADDRESS_ADVICE}"
-        )
 
 
 class Cluster:
@@ -74,7 +51,7 @@ class Cluster:
         check_client(client)
         self.given = client
         self.owned = isinstance(client, str)
-        self.client = _connected(client) if isinstance(client, str) else client or _current_client()
+        self.client = client_of(client)
         self._checked: set[str] = set()
         self._direct: bool | None = None
         self._answer: dict[str, int] = {}
@@ -108,11 +85,19 @@ class Cluster:
                 self._answer, self._asked = found, time.monotonic()
                 return found
             if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"The cluster at {self._address} has lost all of its workers, and none came back within "
-                    f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
-                )
+                raise self._without_workers()
             time.sleep(_LOOK)
+
+    def _without_workers(self) -> ClusterError:
+        if not self._answer:
+            return ClusterError(
+                f"The cluster at {self._address} has no workers, and none came within {PATIENCE:g} seconds. "
+                "Start workers, and wait for them: client.wait_for_workers(1)."
+            )
+        return ClusterError(
+            f"The cluster at {self._address} has lost all of its workers, and none came back within "
+            f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
+        )
 
     @property
     def _address(self) -> str:
@@ -143,25 +128,12 @@ class Cluster:
         if not new:
             return
         try:
-            found = self.client.run(eval, _VERSION, workers=new, on_error="return")
+            found = self.client.run(eval, VERSION_THERE, workers=new, on_error="return")
         except (OSError, ValueError) as error:  # one of them is gone already: the next look shows it
             if not set(new) - set(self._present()):
                 raise self._unreachable(error) from error
             return
-        for address, version in found.items():
-            if isinstance(version, OSError):  # gone
-                continue
-            if isinstance(version, BaseException):
-                raise ClusterError(
-                    f"The worker {address} cannot import symrelu ({version}). Install symrelu "
-                    f"{symrelu.__version__} on all workers."
-                )
-            if version != symrelu.__version__:
-                raise ClusterError(
-                    f"The worker {address} has symrelu {version}, but this is symrelu {symrelu.__version__}. "
-                    "Install the same version on all workers."
-                )
-            self._checked.add(address)
+        self._checked.update(check_versions(found))
 
     def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Call a function on each worker, and return the results of those that are still there."""
@@ -178,8 +150,9 @@ class Cluster:
         """Return the worker and the future of a task that runs there, or elsewhere if the worker is lost."""
         key = f"symrelu-{name}-{next(_rounds)}-{id(self):x}"
         try:
+            call = versioned(function, *arguments)
             where = {"workers": [worker], "allow_other_workers": True}
-            return worker, self.client.submit(function, *arguments, key=key, pure=False, **where, **settings)
+            return worker, self.client.submit(*call, key=key, pure=False, **where, **settings)
         except (RuntimeError, OSError) as error:  # the client is closed
             self._present()
             raise self._unreachable(error) from error
@@ -247,6 +220,7 @@ class Cluster:
                 self._cancel([future for _, future in futures.values()])
                 raise
             if len(results) == count:
+                self.moved["received"] += _nbytes(results)
                 return [results[k] for k in range(count)]
             deaths = deaths + 1 if killed else 0
             if deaths >= _MOST_DEATHS:
@@ -279,16 +253,14 @@ class Cluster:
     def _collect(self, futures: Mapping[int, Placed], results: dict[int, Any]) -> str:
         """Fetch the results of finished tasks; return why workers died, if they did; raise on other errors."""
         with suppress(Exception):  # all at once, if nothing went wrong
-            found = self.client.gather([future for _, future in futures.values()], direct=self.direct)
+            found = self._fetch([future for _, future in futures.values()])
             results.update(zip(futures, found, strict=True))
         killed = ""
         for k, (_, future) in futures.items():
             if k in results:
-                self.moved["received"] += _nbytes(results[k])
                 continue
             try:  # each by itself, because one that is lost must not cost the others
-                results[k] = self.client.gather(future, direct=self.direct)
-                self.moved["received"] += _nbytes(results[k])
+                results[k] = self._fetch(future)
             except distributed.scheduler.KilledWorker as error:
                 killed = str(error).partition("\n")[0]
             except (distributed.CancelledError, TimeoutError):
@@ -299,18 +271,39 @@ class Cluster:
                 if self.client.status != "running":
                     raise self._unreachable(error) from error
                 if not isinstance(error, distributed.comm.CommClosedError):
-                    raise _failed(error) from error
+                    raise self._failed(error) from error
             except Exception as error:
-                raise _failed(error) from error
+                raise self._failed(error) from error
         return killed
+
+    def _fetch(self, futures: Any) -> Any:
+        """Return results; raise if all workers are lost meanwhile: Dask would wait for others for ever."""
+        patience = _FETCHING
+        while True:
+            gathering = partial(self.client.gather, futures, direct=self.direct, asynchronous=True)
+            try:
+                return self.client.sync(gathering, callback_timeout=patience)
+            except TimeoutError:
+                self.workers()  # raises if all are lost for good
+                patience *= 2  # the results may be large, and the network slow
+
+    def _failed(self, error: BaseException) -> ClusterError:
+        self._check_versions(self._present())  # a worker without symrelu fails first, and is named here
+        return ClusterError(f"A worker of the cluster failed: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def closed_on_error(cluster: Cluster) -> Iterator[None]:
+    """Close a cluster if the block raises."""
+    try:
+        yield
+    except BaseException:
+        cluster.close()
+        raise
 
 
 class _Lost(Exception):
     """What was sent to a worker is lost."""
-
-
-def _failed(error: BaseException) -> ClusterError:
-    return ClusterError(f"A worker of the cluster failed: {type(error).__name__}: {error}")
 
 
 def _nbytes(result: Any) -> int:
@@ -320,21 +313,3 @@ def _nbytes(result: Any) -> int:
     if isinstance(result, (tuple, list)):
         return sum(map(_nbytes, result))
     return int(getattr(result, "nbytes", 0))
-
-
-def _connected(address: str) -> Any:
-    try:
-        return distributed.Client(address, set_as_default=False, timeout=_CONNECTING)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise ClusterError(
-            f"No scheduler answers at {address!r} ({error}). Start one (dask scheduler), or pass the right "
-            "address."
-        ) from error
-
-
-def _current_client() -> Any:
-    try:
-        return distributed.default_client()
-    except ValueError as error:
-        missing = "backend='dask' needs a cluster, but there is no current client."
-        raise ValueError(f"{missing} {_ADDRESS_ADVICE}") from error

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,13 @@ from symrelu.kernels.block_grid import root_of
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Evaluation
-from symrelu.operators.block_data import BlockData
+from symrelu.operators.block_data import BlockData, temporary_folder
+from symrelu.operators.block_rows import product_part, solve_part, warm_up_rows
 from symrelu.operators.block_scores import held_out_part, modularity_part
 from symrelu.operators.block_session import BlockSession
-from symrelu.operators.block_tasks import Part, product_part, residual_part, solve_part, survey_part, warm_up
-from symrelu.operators.cluster import Cluster, check_client
+from symrelu.operators.block_tasks import Part, residual_part, survey_part, warm_up
+from symrelu.operators.cluster import Cluster, closed_on_error
+from symrelu.operators.cluster_clients import check_client
 from symrelu.operators.host import HostOperator
 from symrelu.operators.tiled import evaluation_of
 
@@ -63,9 +63,9 @@ class DaskOperator(HostOperator):
         cluster = Cluster(client)
         n = M.shape[0]
         rows = max(_FEWEST_ROWS, -(-n // _PANELS)) if rows is None else rows
-        temporary = Path(tempfile.mkdtemp(prefix="symrelu-blocks-"))
-        folder = write_matrix(M, temporary / "matrix", rows=rows)
-        mask = None if unknown is None else write_matrix(unknown, temporary / "mask", rows=rows)
+        with closed_on_error(cluster), temporary_folder() as temporary:
+            folder = write_matrix(M, temporary / "matrix", rows=rows)
+            mask = None if unknown is None else write_matrix(unknown, temporary / "mask", rows=rows)
         return cls.of_blocks(BlockData(folder, mask, temporary=(temporary,)), cluster, **settings)
 
     @classmethod
@@ -97,30 +97,32 @@ class DaskOperator(HostOperator):
         return add_scaled(A, weight, B)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
-        return self._product("product", V, None)
+        return self._products("product", V, with_zeros=False)[0]
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
-        # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
-        filled = self._product("imputed-product", V, fill) + (fill * V.sum(axis=0)).astype(self.dtype)
+        # In the order of SupportOperator.imputed_matmul, for the same bits.
+        V = np.ascontiguousarray(V, self.dtype)
+        product, not_zero = self._products("imputed-product", V, with_zeros=True)
+        filled = product + fill * (V.sum(axis=0) - not_zero)
         return filled if self._maxima is None else filled + self._maxima[:, None] * V
 
-    def _product(self, name: str, V: np.ndarray, fill: float | None) -> np.ndarray:
+    def _products(self, name: str, V: np.ndarray, *, with_zeros: bool) -> tuple[np.ndarray, ...]:
         V = np.ascontiguousarray(V, self.dtype)
-        parts = self._session.over_blocks(name, product_part, {"V": V}, grid=self._session.grid, fill=fill)
-        return self._assembled(parts, V.shape[1])
+        return self._over_rows(name, product_part, V, with_zeros=with_zeros)
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
+        sides = map(np.ascontiguousarray, right)
+        inverse = np.linalg.inv(ridge)
+        V = np.ascontiguousarray(V)
+        return self._over_rows("solve-rows", solve_part, V, *sides, ridge=ridge, inverse=inverse)
+
+    def _over_rows(
+        self, name: str, function: Any, V: np.ndarray, *right: np.ndarray, **settings: Any
+    ) -> tuple[np.ndarray, ...]:
+        """Return what a function gives for the rows of each panel, below each other."""
         grid = self._session.grid
-        found = self._session.over_panels(
-            "solve-rows",
-            solve_part,
-            np.ascontiguousarray(V),
-            [np.ascontiguousarray(one) for one in right],
-            grid=grid,
-            ridge=ridge,
-            inverse=np.linalg.inv(ridge),
-        )
-        return tuple(np.concatenate([found[i][m] for i in range(grid.panels)]) for m in range(len(right)))
+        found = self._session.over_panels(name, function, V, right, grid=grid, **settings)
+        return tuple(map(np.concatenate, zip(*(found[i] for i in range(grid.panels)), strict=True)))
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
         if len(U) != self.n or (V is not None and len(V) != self.n):  # compiled code would read beyond the end
@@ -172,7 +174,8 @@ class DaskOperator(HostOperator):
         return product
 
     def warm_up(self) -> None:
-        self._session.cluster.ask_each(warm_up, self.dtype)
+        for compile_kernels in (warm_up, warm_up_rows):
+            self._session.cluster.ask_each(compile_kernels, self.dtype)
 
 
 def _largest_of_rows(surveys: list[Any], session: BlockSession) -> np.ndarray:

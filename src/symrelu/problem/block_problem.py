@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 from symrelu.files.block_folder import BlockFolder, write_matrix
 from symrelu.graphs.adapters import aligned_mask
 from symrelu.kernels.arpack import largest_eigenvalue
+from symrelu.kernels.block_grid import Block
 from symrelu.operators import Operator, operator_class
 from symrelu.problem.fingerprints import fingerprint
 from symrelu.problem.problem import FOLDERS, Problem
@@ -50,10 +49,32 @@ class BlockProblem(Problem):
 
     @cached_property
     def largest(self) -> float:
-        """The largest entry. Masked entries count, because only workers know them; the scale may be lower."""
-        manifest = self.M.manifest
-        own = 0.0 if self.diagonal == "ignore" else manifest.diagonal.largest
-        return max(manifest.off_diagonal.largest, own)
+        """The largest observed entry."""
+        manifest, found = self.M.manifest, 0.0
+        if self.mask is None:
+            own = 0.0 if self.diagonal == "ignore" else manifest.diagonal.largest
+            return max(manifest.off_diagonal.largest, own)
+        # Blocks are read one at a time, until none of the others can have a larger entry: mostly a single one.
+        for block, record in sorted(manifest.blocks.items(), key=lambda item: -item[1].largest):
+            if record.largest <= found:
+                break
+            found = max(found, float(self._observed(block).data.max(initial=0.0)))
+        return found
+
+    def _observed(self, block: Block) -> Any:
+        """Return the observed entries of a block, read in this process."""
+        M, grid = self.M.read(block), self.M.grid
+        if self.unknown is None:
+            return M
+        return without(M, sparse.csr_array(self.unknown[grid.panel(block[0])][:, grid.panel(block[1])]))
+
+    @cached_property
+    def _entries_on_diagonal(self) -> int:
+        """Number of observed positive entries on the diagonal."""
+        if self.mask is None:
+            return 0 if self.diagonal == "ignore" else self.M.manifest.diagonal.entries
+        panels = range(self.M.grid.panels)
+        return sum(int(np.count_nonzero(self._observed((i, i)).diagonal())) for i in panels)
 
     @cached_property
     def exponent(self) -> int:
@@ -80,12 +101,11 @@ class BlockProblem(Problem):
         raise TypeError(_NO_WAY)
 
     def parameters_per_pair(self, rank: int) -> float:
-        manifest = self.M.manifest
-        if self.mask is not None:
-            count, on_diagonal = self.operator(np.ones(1)).n_positive, 0
+        on_diagonal = self._entries_on_diagonal
+        if self.mask is None:
+            count = self.M.manifest.off_diagonal.entries + on_diagonal
         else:
-            on_diagonal = 0 if self.diagonal == "ignore" else manifest.diagonal.entries
-            count = manifest.off_diagonal.entries + on_diagonal
+            count = self.operator(np.ones(1)).n_positive
         return float(self.n * rank / ((count + on_diagonal) / 2))
 
     @cached_property
@@ -103,10 +123,35 @@ class BlockProblem(Problem):
         own = f"{self.M.fingerprint()} {self.diagonal}".encode()
         return {"mask": fingerprint(self.mask), "matrix": hashlib.sha256(own).hexdigest()}
 
+    def hide(self, mask_or_i: Any, j: Any | None = None) -> Problem:
+        hidden = super().hide(mask_or_i, j)
+        vars(hidden)["_clients"] = self._clients
+        return hidden
+
     def _without(self, mask: Any) -> Any:
         return self.M  # workers remove what is masked when they read a block
 
+    @cached_property
+    def _clients(self) -> list[Any]:
+        """The client that is used if none is given; shared with problems of the same folder."""
+        return []
+
+    def use_client(self, client: Any | None) -> None:
+        """Use this client from now on where none is given, also for scores; None changes nothing.
+
+        Parameters
+        ----------
+        client : Client, str or None
+
+        Returns
+        -------
+        None
+        """
+        if client is not None:
+            self._clients[:] = [client]
+
     def _pack(self, backend: str, client: Any | None) -> Operator:
+        self.use_client(client)
         made = self._on_cluster(self.mask, client)
         if not made.norm > 0:
             made.release()
@@ -115,16 +160,18 @@ class BlockProblem(Problem):
 
     def _on_cluster(self, mask: Any | None, client: Any | None = None, *, only_masked: bool = False) -> Any:
         """Return the operator of all entries but the masked ones, or of only these."""
-        from symrelu.operators.block_data import BlockData
-        from symrelu.operators.cluster import Cluster
+        from symrelu.operators.block_data import BlockData, temporary_folder
+        from symrelu.operators.cluster import Cluster, closed_on_error
 
-        kind, cluster = operator_class("dask"), Cluster(client)
-        masks, temporary = None, []
-        if mask is not None:
-            temporary.append(Path(tempfile.mkdtemp(prefix="symrelu-mask-")))
-            masks = write_matrix(sparse.csr_array(mask), temporary[0] / "mask", rows=self.M.grid.rows)
+        kind = operator_class("dask")
+        cluster = Cluster(self._clients[-1] if client is None and self._clients else client)
         ignored = self.diagonal == "ignore" and not only_masked
-        data = BlockData(self.M, masks, ignored, self.exponent, only_masked, tuple(temporary))
+        if mask is None:
+            data = BlockData(self.M, None, ignored, self.exponent)
+        else:
+            with closed_on_error(cluster), temporary_folder() as folder:
+                masks = write_matrix(sparse.csr_array(mask), folder / "mask", rows=self.M.grid.rows)
+                data = BlockData(self.M, masks, ignored, self.exponent, only_masked, (folder,))
         return kind.of_blocks(data, cluster, signature=np.ones(1))
 
     def held_out_error(self, U: np.ndarray, signature: np.ndarray, mask: Any, *, at_least: bool) -> float:
@@ -171,10 +218,10 @@ def of_folder(M: Any, mask: Any | None, diagonal: str) -> BlockProblem:
         raise TypeError(f"M must hold numbers, but the block folder {folder.path} holds a mask.")
     labels = folder.names()
     mask = check_mask(aligned_mask(mask, labels), folder.grid.n)
-    if diagonal == "auto":
-        diagonal = "fit" if folder.manifest.diagonal.entries else "ignore"
-    made = BlockProblem._from_checked(folder, mask, diagonal, labels)
+    made = BlockProblem._from_checked(folder, mask, "fit" if diagonal == "auto" else diagonal, labels)
     assert isinstance(made, BlockProblem)
+    if diagonal == "auto" and not made._entries_on_diagonal:
+        return of_folder(folder, mask, "ignore")
     return made
 
 
