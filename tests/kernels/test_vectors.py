@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.vectors import add_scaled, inner
+from symrelu.kernels import vectors
+from symrelu.kernels.vectors import add_scaled, combined, inner, inner_each
 
 SEEDS = st.integers(0, 2**32 - 1)
 ORDERS = st.sampled_from(["C", "F"])
@@ -51,3 +52,28 @@ def test_what_is_not_finite_shows(value):
     A[2, 1] = value
     assert not np.isfinite(inner(A, A))
     assert not np.isfinite(add_scaled(np.ones((4, 2)), 2.0, A)[2, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seed=SEEDS, n=st.integers(0, 40), count=st.integers(0, 9), order=ORDERS)
+def test_several_arrays_at_once(dtype, seed, n, count, order):
+    A, *others = (draw(seed + k, (n, 3), dtype, order) for k in range(count + 1))
+    assert_allclose(inner_each(A, others), [inner(A, B) for B in others], rtol=0, atol=1e-14 * (n + 1) * 9)
+    weights = np.linspace(-2, 3, count)
+    exact = -0.5 * A.astype(float) + sum(w * B.astype(float) for w, B in zip(weights, others, strict=True))
+    found = combined(-0.5, A, weights.tolist(), others)
+    assert found.dtype == dtype
+    assert_allclose(found, exact, rtol=0, atol=8 * np.finfo(dtype).eps * (count + 1) * 15)
+
+
+@pytest.mark.blas_threads
+def test_threads_do_not_change_a_bit(monkeypatch):
+    A, *others = (draw(k, (70_000, 4), np.float32, "C") for k in range(4))
+    assert A.size > 2 * vectors._PART
+    found = []
+    for count in (1, 3):
+        monkeypatch.setattr(vectors, "workers_for", lambda work, count=count: count)
+        found.append((inner_each(A, others), combined(2.0, A, [1.0, -1.0, 0.5], others)))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
+    assert_allclose(found[0][0], [np.sum(A.astype(float) * B) for B in others], rtol=1e-9)

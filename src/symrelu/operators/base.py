@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -246,6 +246,17 @@ class Operator(ABC):
     def add_scaled(self, A: Any, weight: float, B: Any) -> Any:
         """Return A + weight * B."""
         return A + weight * B
+
+    def inner_each(self, A: Any, others: Sequence[Any]) -> np.ndarray:
+        """Return the sum of A * B for each B among others, summed in float64, on the host."""
+        return np.array([self.inner(A, B) for B in others], np.float64)
+
+    def combined(self, scale: float, A: Any, weights: Sequence[float], others: Sequence[Any]) -> Any:
+        """Return scale * A plus the sum of weight * B over others."""
+        out = scale * A
+        for weight, B in zip(weights, others, strict=True):
+            out = self.add_scaled(out, weight, B)
+        return out
 
     def relative_error(self, loss: float) -> float:
         """Return ||M - max(0, X)|| / ||M|| from ``loss``."""

@@ -13,7 +13,6 @@ from symrelu.files.block_folder import write_matrix
 from symrelu.files.block_manifest import Totals
 from symrelu.kernels.block_grid import root_of
 from symrelu.kernels.tiles import Sums
-from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Evaluation
 from symrelu.operators.block_data import BlockData
 from symrelu.operators.block_scores import held_out_part, modularity_part
@@ -89,12 +88,6 @@ class DaskOperator(HostOperator):
     @property
     def n_positive(self) -> int:
         return self._n_positive
-
-    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
-        return inner(A, B)
-
-    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
-        return add_scaled(A, weight, B)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._product("product", V, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import sparse
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
 from symrelu.kernels.threads import run_tasks, slices, workers_for
-from symrelu.kernels.vectors import add_scaled, inner
+from symrelu.kernels.vectors import add_scaled, combined, inner, inner_each
 from symrelu.operators.base import Operator
 
 # Rows whose small systems are solved in one call.
@@ -32,6 +33,20 @@ class HostOperator(Operator):
 
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
+
+    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
+        return inner(A, B)
+
+    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
+        return add_scaled(A, weight, B)
+
+    def inner_each(self, A: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+        return inner_each(A, others)
+
+    def combined(
+        self, scale: float, A: np.ndarray, weights: Sequence[float], others: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        return combined(scale, A, weights, others)
 
 
 class shared_property(cached_property[Any]):  # lower case: @shared_property
@@ -74,12 +89,6 @@ class SupportOperator(HostOperator):
     @property
     def n_positive(self) -> int:
         return len(self.support[1])
-
-    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
-        return inner(A, B)
-
-    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
-        return add_scaled(A, weight, B)
 
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
         # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.

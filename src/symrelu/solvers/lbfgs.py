@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factor, Factors, State, check_count, inner, square_norm
+from symrelu.solvers.base import Factor, Factors, HostTable, State, check_count, inner, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -46,6 +48,7 @@ class LBFGSState(State):
     gradient: Factor
     steps: Factors  # the oldest first
     changes: Factors
+    products: HostTable  # of steps[i] and changes[j] at [i, j], for i <= j
     damping: float
     active_zeros: float
 
@@ -81,7 +84,7 @@ class LBFGS:
 
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
-        return _evaluate(op, U0, (), (), _FIRST_DAMPING)
+        return _evaluate(op, U0, _Memory(), _FIRST_DAMPING)
 
     def step(self, op: Operator, state: LBFGSState) -> LBFGSState:
         """Move along the quasi-Newton direction, as far as the objective decreases."""
@@ -98,14 +101,31 @@ class LBFGS:
 
     def _with_memory(self, op: Operator, old: LBFGSState, new: LBFGSState, damping: float) -> LBFGSState:
         """Return the new state with the last step in its memory, if it has positive curvature."""
-        steps, changes = new.steps, new.changes
-        S, Y = new.U - old.U, new.gradient - old.gradient
-        if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
-            steps, changes = (*steps, S)[-self.memory :], (*changes, Y)[-self.memory :]
-        return replace(new, steps=steps, changes=changes, damping=damping)
+        S, Y = op.add_scaled(new.U, -1.0, old.U), op.add_scaled(new.gradient, -1.0, old.gradient)
+        steps, changes = (*new.steps, S)[-self.memory :], (*new.changes, Y)[-self.memory :]
+        along_Y = op.inner_each(Y, steps)
+        if not along_Y[-1] > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
+            return replace(new, damping=damping)
+        products = np.zeros((len(steps), len(steps)))
+        kept = len(steps) - 1
+        products[:kept, :kept] = new.products[len(new.steps) - kept :, len(new.steps) - kept :]
+        products[:, kept] = along_Y
+        return replace(new, steps=steps, changes=changes, products=products, damping=damping)
 
 
-def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: float) -> LBFGSState:
+class _Memory(NamedTuple):
+    """The fields of a state that hold past steps; those of a state without any are the defaults."""
+
+    steps: Factors = ()
+    changes: Factors = ()
+    products: HostTable = np.zeros((0, 0))  # nobody writes to it
+
+    @classmethod
+    def of(cls, state: LBFGSState) -> _Memory:
+        return cls(state.steps, state.changes, state.products)
+
+
+def _evaluate(op: Operator, U: Any, memory: _Memory, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
     gradient = passed.product * (-2 * op.signature)
     if op.alpha:
@@ -116,15 +136,14 @@ def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: f
         passed,
         gradient,
         gradient=gradient,
-        steps=steps,
-        changes=changes,
         damping=damping,
         active_zeros=passed.active_zeros,
+        **memory._asdict(),
     )
 
 
 def _trial(op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
-    return _evaluate(op, op.add_scaled(state.U, t, D), state.steps, state.changes, state.damping)
+    return _evaluate(op, op.add_scaled(state.U, t, D), _Memory.of(state), state.damping)
 
 
 def _backtrack(
@@ -148,7 +167,7 @@ def _backtrack(
 
 def _fallback_step(op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
     """Clear the memory, and move to the minimum of the majoriser along the preconditioned gradient."""
-    cleared = replace(state, steps=(), changes=(), damping=damping)
+    cleared = replace(state, **_Memory()._asdict(), damping=damping)
     D = _direction(op, cleared)
     if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding errors have spoilt the systems
         D = -state.gradient
@@ -164,28 +183,29 @@ def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
 
 
 def _direction(op: Operator, state: LBFGSState) -> Any:
-    """Return the quasi-Newton direction, by the two-loop recursion."""
-    pairs = list(zip(state.steps, state.changes, strict=True))
-    Q, weights = state.gradient, []
-    for S, Y in reversed(pairs):
-        curvature = inner(op, S, Y)
-        weight = inner(op, S, Q) / curvature
-        Q = op.add_scaled(Q, -weight, Y)
-        weights.append((weight, curvature))
-    if pairs:
-        # Scale the preconditioner to have the right curvature along the last change of the gradient.
-        S, Y = pairs[-1]
-        D, preconditioned_Y = precondition(op, state, Q, Y)
-        along_Y = inner(op, Y, preconditioned_Y)
-        scale = inner(op, S, Y) / along_Y if along_Y > 0 else 0.5  # zero if it underflows
-        del preconditioned_Y
-    else:
-        (D,), scale = precondition(op, state, Q), 0.5
-    del Q
-    D = D * scale
-    for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
-        D = op.add_scaled(D, weight - inner(op, Y, D) / curvature, S)
-    return -D
+    """Return the quasi-Newton direction, by the two-loop recursion.
+
+    Its loops need only inner products. Those of the steps and changes among themselves are known, so all
+    others are computed in one go, and so are the sums: each loop reads the memory twice.
+    """
+    count, products = len(state.steps), state.products
+    if not count:
+        (D,) = precondition(op, state, state.gradient)
+        return op.combined(-0.5, D, (), ())
+    weights, along = np.zeros(count), op.inner_each(state.gradient, state.steps)
+    for i in reversed(range(count)):
+        weights[i] = (along[i] - products[i, i + 1 :] @ weights[i + 1 :]) / products[i, i]
+    Q = op.combined(1.0, state.gradient, (-weights).tolist(), state.changes)
+    # Scale the preconditioner to have the right curvature along the last change of the gradient.
+    Y = state.changes[-1]
+    D, preconditioned_Y = precondition(op, state, Q, Y)
+    along_Y = inner(op, Y, preconditioned_Y)
+    scale = float(products[-1, -1]) / along_Y if along_Y > 0 else 0.5  # zero if it underflows
+    del Q, preconditioned_Y
+    along, corrections = scale * op.inner_each(D, state.changes), np.zeros(count)
+    for i in range(count):
+        corrections[i] = weights[i] - (along[i] + products[:i, i] @ corrections[:i]) / products[i, i]
+    return op.combined(-scale, D, (-corrections).tolist(), state.steps)
 
 
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
