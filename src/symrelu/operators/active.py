@@ -104,13 +104,14 @@ class ActiveOperator(SparseOperator):
             self.visits.tiled += self.n * (self.n + 1) // 2
             return super()._evaluate(U, V)
         self.visits.listed += len(listed.indices)
+        signed = self.signed(U)
         excess_product, sums = pass_over_pairs(
             U,
-            self.signs,
+            signed,
             V,
             self._support_entries,
             self._unknown_entries,
-            positive_pairs(U, self.signs, listed),
+            positive_pairs(U, signed, listed),
             *self._settings_of_tiles(),
         )
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
