@@ -115,8 +115,8 @@ OPERATORS = {
     "dense in small tiles": lambda problem: dense(problem, tile=5),
     "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
     # So small matrices have a large share of positive zeros: the list must be allowed to hold all of them.
-    "active": lambda problem: active(problem, share=1.0),
-    "active in small tiles": lambda problem: active(problem, share=1.0, tile=5),
+    "active": lambda problem: active(problem, always_lists=True),
+    "active in small tiles": lambda problem: active(problem, always_lists=True, tile=5),
     "strict": strict,
 }
 # torch is optional, also for the tests: without it, the tables have no lines for it.

@@ -139,7 +139,7 @@ def decompose(
 
 def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
     """Fit a problem; all settings have been validated."""
-    backend = chosen_backend(run_settings.backend, problem.M)
+    backend = chosen_backend(run_settings.backend, problem.M, model.rank, signed=model.n_negative != 0)
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
@@ -168,6 +168,11 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     else:
         beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
+        if backend == "active" != run_settings.backend:
+            narrator.say(
+                f"backend='active' was chosen for {problem.n} items, rank {model.rank} and negative columns: a "
+                "pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
+            )
         observers = [narrator, *callers(run_settings.callback)]
         try:
             outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)

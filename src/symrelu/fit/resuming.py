@@ -154,9 +154,7 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
     return kind(**{name: _restored(op, value, expected[name]) for name, value in values.items()})
 
 
-def _check_array(
-    name: str, value: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], op: Operator
-) -> None:
+def _check_array(name: str, value: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], op: Operator) -> None:
     """Raise unless a saved value has the declared shape; an axis other than n and rank may have any length."""
     sizes = {"n": op.n, "rank": op.rank}
     wanted = tuple(sizes.get(side) for side in shape)
