@@ -105,8 +105,8 @@ class Levels:
             raise ValueError(f"its level is {level}, and this fit has {len(self.coarse)}")
         return self.next_stage(self._stage(visited=visited, seed=seed), level)
 
-    def _stage(self, **fields: int) -> Stage:
-        return Stage(self.problem.n, dtype=self.problem.dtype, **fields)
+    def _stage(self, visited: int = 0, seed: int = 0) -> Stage:
+        return Stage(self.problem.n, visited=visited, seed=seed, dtype=self.problem.dtype)
 
     def next_stage(self, stage: Stage, level: int) -> Stage:
         """Return the stage of a level that follows another stage."""

@@ -7,6 +7,7 @@ do not depend on the number of threads, and neither do the bits of a sum over th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,47 @@ def combined(
         workers_for(_SLOWNESS * a.size * (1 + len(others))),
     )
     return out
+
+
+def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return A * weights, with one weight for each column."""
+    if not A.flags.c_contiguous:
+        return A * weights
+    out = np.empty_like(A)
+
+    def multiply(rows: slice) -> None:
+        np.multiply(A[rows], weights, out=out[rows])
+
+    run_tasks(multiply, _parts_of_rows(A), workers_for(_SLOWNESS * A.size))
+    return out
+
+
+def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A B for a long A and a small B."""
+    out = np.empty((len(A), B.shape[1]), A.dtype)
+
+    def multiply(rows: slice) -> None:
+        np.dot(A[rows], B, out=out[rows])
+
+    run_tasks(multiply, _parts_of_rows(A), workers_for(A.size * B.shape[1]))
+    return out
+
+
+def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Return A^T B for two long arrays, in their type or another one."""
+    parts = _parts_of_rows(A)
+    grams = np.empty((len(parts), A.shape[1], B.shape[1]), dtype or A.dtype)
+
+    def multiply(k: int) -> None:
+        a, b = (C[parts[k]].astype(grams.dtype, copy=False) for C in (A, B))
+        np.dot(a.T, b, out=grams[k])
+
+    run_tasks(multiply, range(len(parts)), workers_for(A.size * B.shape[1]))
+    return grams.sum(axis=0)
+
+
+def _parts_of_rows(A: np.ndarray) -> list[slice]:
+    return slices(len(A), max(1, _PART // max(1, A.shape[1])))
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -109,7 +109,7 @@ class ActiveOperator(SparseOperator):
             return super()._evaluate(U, V)
         self.visits.listed += len(listed.indices)
         signed = self.signed(U)
-        excess_product, sums = pass_over_pairs(
+        product, sums = pass_over_pairs(
             U,
             signed,
             V,
@@ -118,14 +118,12 @@ class ActiveOperator(SparseOperator):
             positive_pairs(U, signed, listed),
             *self._settings_of_tiles(),
         )
-        product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
 
     def _listed(self, U: np.ndarray) -> PairList | None:
         """Return a list of pairs that has all positive ones, or None if that would be too long."""
-        if len(U) != self.n or not np.isfinite(U).all():
-            return None
-        if not self._worth_sampling:
+        # A number that is not finite, or whose square is not, makes the sum of squares infinite or NaN.
+        if not self._worth_sampling or len(U) != self.n or not math.isfinite(self.inner(U, U)):
             return None
         U = np.ascontiguousarray(U)
         counts = sample_cosines(U, self.signs, self._not_zero)

@@ -258,6 +258,14 @@ class Operator(ABC):
             out = self.add_scaled(out, weight, B)
         return out
 
+    def scale_columns(self, A: Any, weights: Any) -> Any:
+        """Return A * weights, with one weight for each column."""
+        return A * weights
+
+    def gram(self, V: Any) -> Any:
+        """Return V^T V."""
+        return V.T @ V
+
     def relative_error(self, loss: float) -> float:
         """Return ||M - max(0, X)|| / ||M|| from ``loss``."""
         return math.sqrt(2.0 * loss) / self.norm if loss >= 0 else math.nan
@@ -265,4 +273,4 @@ class Operator(ABC):
     def signed(self, U: Any) -> Any:
         """Return U * signature."""
         # Without negative columns, the common case, this saves a copy.
-        return U if (self.signs > 0).all() else U * self.signature
+        return U if (self.signs > 0).all() else self.scale_columns(U, self.signature)

@@ -13,7 +13,15 @@ from scipy import sparse
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
 from symrelu.kernels.threads import run_tasks, slices, workers_for
-from symrelu.kernels.vectors import add_scaled, combined, inner, inner_each
+from symrelu.kernels.vectors import (
+    add_scaled,
+    combined,
+    cross_gram,
+    inner,
+    inner_each,
+    product,
+    scale_columns,
+)
 from symrelu.operators.base import Operator
 
 # Rows whose small systems are solved in one call.
@@ -47,6 +55,12 @@ class HostOperator(Operator):
         self, scale: float, A: np.ndarray, weights: Sequence[float], others: Sequence[np.ndarray]
     ) -> np.ndarray:
         return combined(scale, A, weights, others)
+
+    def scale_columns(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return scale_columns(A, weights)
+
+    def gram(self, V: np.ndarray) -> np.ndarray:
+        return cross_gram(V, V)
 
 
 class shared_property(cached_property[Any]):  # lower case: @shared_property
@@ -112,7 +126,7 @@ class SupportOperator(HostOperator):
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         indptr, indices = self.support
         inverse = np.linalg.inv(ridge)
-        T = V @ inverse
+        T = product(V, inverse)
         right = tuple(map(np.ascontiguousarray, right))
         solutions = tuple(map(np.empty_like, right))
 

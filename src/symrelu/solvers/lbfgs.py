@@ -127,7 +127,7 @@ class _Memory(NamedTuple):
 
 def _evaluate(op: Operator, U: Any, memory: _Memory, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
-    gradient = passed.product * (-2 * op.signature)
+    gradient = op.scale_columns(passed.product, -2 * op.signature)
     if op.alpha:
         gradient = op.add_scaled(gradient, op.alpha, U)
     return LBFGSState.after(
@@ -211,7 +211,7 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
     """Multiply arrays of the shape of U by twice the inverse of the approximate second derivative."""
     V = op.signed(state.U)
-    gram = V.T @ V
+    gram = op.gram(V)
     rank = V.shape[1]
     entries = op.n_positive
     alike = entries * rank > _ENTRIES_WORTH * op.n**2
