@@ -18,6 +18,7 @@ from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
 from symrelu.operators.active import ActiveOperator
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
+from symrelu.solvers.base import Numbers
 
 PAPER_EXAMPLE = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
@@ -157,6 +158,8 @@ def on_host(op: Operator, state: State) -> State:
 
 
 def _to_numpy(op: Operator, value: Any) -> Any:
+    if isinstance(value, Numbers):
+        return value
     return tuple(map(op.to_numpy, value)) if isinstance(value, tuple) else op.to_numpy(value)
 
 

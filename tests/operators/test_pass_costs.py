@@ -50,4 +50,5 @@ def identity(n, dtype=np.float64):
     ],
 )
 def test_automatic_backend(backend, M, rank, signed, expected):
-    assert chosen_backend(backend, M, rank, signed=signed) == expected
+    signature = np.append(np.ones(rank - 1), -1.0 if signed else 1.0)
+    assert chosen_backend(backend, M, signature) == expected

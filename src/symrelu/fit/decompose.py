@@ -139,7 +139,9 @@ def decompose(
 
 def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
     """Fit a problem; all settings have been validated."""
-    backend = chosen_backend(run_settings.backend, problem.M, model.rank, signed=model.n_negative != 0)
+    # "auto" may lead to negative columns.
+    possible = 1 if isinstance(model.n_negative, str) else model.n_negative
+    backend = chosen_backend(run_settings.backend, problem.M, _signature(model.rank, possible))
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)

@@ -17,7 +17,7 @@ from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factors, HostTable, Solver, State
+from symrelu.solvers.base import Factors, Numbers, Solver, State
 
 
 class CheckpointWriter(Observer):
@@ -145,8 +145,9 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
     for name, value in values.items():
         shape = getattr(expected[name], "__metadata__", (None,))[0]  # Annotated[Any, ("n", "rank")]
         if shape is not None:
-            dtype = np.dtype(np.float64) if expected[name] == HostTable else op.dtype
-            _check_array(name, value, shape, dtype, op)
+            _check_array(name, value, shape, op.dtype, op)
+        elif expected[name] is Numbers:
+            _check_array(name, value, (None,), np.dtype(np.float64), op)
         elif expected[name] in (bool, int, float) and kind_of(value) != expected[name].__name__:
             raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
         elif name in ("objective", "latent_loss") and not math.isfinite(value):
@@ -169,6 +170,8 @@ def _check_array(name: str, value: Any, shape: tuple[Any, ...], dtype: np.dtype[
 
 def _on_host(op: Operator, value: Any) -> Any:
     """Convert an array of the operator to numpy; return anything else unchanged."""
+    if isinstance(value, Numbers):
+        return np.array(value, np.float64)
     if isinstance(value, tuple):  # of factors
         return np.array([op.to_numpy(A) for A in value], op.dtype).reshape(-1, op.n, op.rank)
     is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not kind_of(value)
@@ -179,8 +182,8 @@ def _restored(op: Operator, value: Any, declared: Any) -> Any:
     """Return a saved value as a state holds it: arrays of the operator, and a stack of them as a tuple."""
     if declared == Factors:
         return tuple(op.asarray(A) for A in value)
-    if declared == HostTable:
-        return value
+    if declared is Numbers:
+        return Numbers(value.tolist())
     return _as_operator_array(op, value)
 
 

@@ -53,7 +53,7 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
     return out
 
 
-def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
     """Return the sum of A * B for each B among others, multiplied and summed in float64."""
     a, arrays = A.reshape(-1), _padded(others)
     parts = slices(a.size, _PART)
@@ -63,12 +63,10 @@ def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
         range(len(parts) if others else 0),
         workers_for(_SLOWNESS * a.size * len(others)),
     )
-    return sums.sum(axis=0)
+    return sums.sum(axis=0).tolist()
 
 
-def combined(
-    scale: float, A: np.ndarray, weights: Sequence[float] | np.ndarray, others: Sequence[np.ndarray]
-) -> np.ndarray:
+def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequence[np.ndarray]) -> np.ndarray:
     """Return scale * A plus the sum of weight * B over others, in the type of A."""
     out = np.empty(A.shape, A.dtype)
     a, c, arrays = A.reshape(-1), out.reshape(-1), _padded(others) or _padded((A,))

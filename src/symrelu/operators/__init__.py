@@ -60,7 +60,7 @@ def operator_class(backend: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def chosen_backend(backend: str, M: Any, rank: int, *, signed: bool) -> str:
+def chosen_backend(backend: str, M: Any, signature: Any) -> str:
     """Return the backend that will hold a checked M.
 
     "auto" keeps a dense M dense. Of a sparse M it lists the pairs that matter ("active") if the model has
@@ -70,9 +70,8 @@ def chosen_backend(backend: str, M: Any, rank: int, *, signed: bool) -> str:
     ----------
     backend : str
     M : csr_array, ndarray or BlockFolder of shape (n, n)
-    rank : int
-    signed : bool
-        Whether the model may have negative columns.
+    signature : array-like of shape (rank,)
+        Signs of the columns of a factor.
 
     Returns
     -------
@@ -88,7 +87,9 @@ def chosen_backend(backend: str, M: Any, rank: int, *, signed: bool) -> str:
         return backend
     if not issparse(M):
         return "dense"
-    return "active" if signed and list_pays(M.shape[0], rank, M.dtype, positive=0.0) else "sparse"
+    signs = np.asarray(signature)
+    lists = (signs < 0).any() and list_pays(M.shape[0], len(signs), M.dtype, positive=0.0)
+    return "active" if lists else "sparse"
 
 
 def as_operator(
@@ -127,8 +128,7 @@ def as_operator(
     -------
     operator : Operator
     """
-    signs = np.asarray(signature)
-    backend = chosen_backend(backend, M, len(signs), signed=bool((signs < 0).any()))
+    backend = chosen_backend(backend, M, signature)
     unknown = unknown_entries(M.shape[0], diagonal, mask)
     model = {"signature": signature, "alpha": alpha, "zero_weight": zero_weight, "at_least": at_least}
     cluster = {} if client is None else {"client": client}

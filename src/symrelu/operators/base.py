@@ -247,9 +247,9 @@ class Operator(ABC):
         """Return A + weight * B."""
         return A + weight * B
 
-    def inner_each(self, A: Any, others: Sequence[Any]) -> np.ndarray:
-        """Return the sum of A * B for each B among others, summed in float64, on the host."""
-        return np.array([self.inner(A, B) for B in others], np.float64)
+    def inner_each(self, A: Any, others: Sequence[Any]) -> list[float]:
+        """Return the sum of A * B for each B among others, summed in float64."""
+        return [self.inner(A, B) for B in others]
 
     def combined(self, scale: float, A: Any, weights: Sequence[float], others: Sequence[Any]) -> Any:
         """Return scale * A plus the sum of weight * B over others."""

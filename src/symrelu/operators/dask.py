@@ -19,7 +19,7 @@ from symrelu.operators.block_scores import held_out_part, modularity_part
 from symrelu.operators.block_session import BlockSession
 from symrelu.operators.block_tasks import Part, product_part, residual_part, solve_part, survey_part, warm_up
 from symrelu.operators.cluster import Cluster, check_client
-from symrelu.operators.host import HostOperator
+from symrelu.operators.host import ThreadedOperator
 from symrelu.operators.tiled import evaluation_of
 
 # A matrix in memory is cut into so many panels, unless they would have fewer rows than the second number. The
@@ -28,7 +28,7 @@ _PANELS = 8
 _FEWEST_ROWS = 256
 
 
-class DaskOperator(HostOperator):
+class DaskOperator(ThreadedOperator):
     """A matrix in block folders, compared with X block by block on the workers of a cluster.
 
     Parameters

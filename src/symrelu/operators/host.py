@@ -42,13 +42,17 @@ class HostOperator(Operator):
     def to_numpy(self, A: np.ndarray) -> np.ndarray:
         return A
 
+
+class ThreadedOperator(HostOperator):
+    """An operator that works on its NumPy arrays in threads and without temporary arrays."""
+
     def inner(self, A: np.ndarray, B: np.ndarray) -> float:
         return inner(A, B)
 
     def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
         return add_scaled(A, weight, B)
 
-    def inner_each(self, A: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+    def inner_each(self, A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
         return inner_each(A, others)
 
     def combined(
@@ -75,7 +79,7 @@ class shared_property(cached_property[Any]):  # lower case: @shared_property
         return instance._shared[self.attrname]
 
 
-class SupportOperator(HostOperator):
+class SupportOperator(ThreadedOperator):
     """An operator that can list the positive entries of M.
 
     Parameters

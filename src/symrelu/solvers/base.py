@@ -7,15 +7,18 @@ import numbers
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, Self, runtime_checkable
 
-import numpy as np
-
 from symrelu.operators.base import Evaluation, Operator
 
 # Annotations for the arrays of a state, with their shape; None means any length.
 Factor = Annotated[Any, ("n", "rank")]
 Factors = Annotated[tuple[Any, ...], (None, "n", "rank")]  # states share them; nobody writes to them
 Vector = Annotated[Any, (None,)]
-HostTable = Annotated[np.ndarray, (None, None)]  # of float64, on the host, whatever the operator's arrays are
+
+
+class Numbers(tuple[float, ...]):
+    """Python floats in a state: of any length, and on the host, whatever the operator's arrays are."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,7 +26,7 @@ class State:
     """The progress of a solver: arrays and numbers only, so that it can be saved to a file.
 
     A checkpoint is validated against the annotations: ``float``, ``int`` and ``bool`` for numbers, ``Factor``,
-    ``Factors``, ``Vector`` and ``HostTable`` for arrays.
+    ``Factors`` and ``Vector`` for arrays, and ``Numbers``.
 
     Parameters
     ----------

@@ -21,13 +21,12 @@ serves all rows: they are then similar.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factor, Factors, HostTable, State, check_count, inner, square_norm
+from symrelu.solvers.base import Factor, Factors, Numbers, State, check_count, inner, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -48,7 +47,7 @@ class LBFGSState(State):
     gradient: Factor
     steps: Factors  # the oldest first
     changes: Factors
-    products: HostTable  # of steps[i] and changes[j] at [i, j], for i <= j
+    products: Numbers  # <steps[i], changes[j]> for all i and j, row after row; only those with i <= j are used
     damping: float
     active_zeros: float
 
@@ -106,11 +105,17 @@ class LBFGS:
         along_Y = op.inner_each(Y, steps)
         if not along_Y[-1] > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
             return replace(new, damping=damping)
-        products = np.zeros((len(steps), len(steps)))
-        kept = len(steps) - 1
-        products[:kept, :kept] = new.products[len(new.steps) - kept :, len(new.steps) - kept :]
-        products[:, kept] = along_Y
-        return replace(new, steps=steps, changes=changes, products=products, damping=damping)
+        memory = _Memory(steps, changes, _extended(new.products, along_Y))
+        return replace(new, **memory._asdict(), damping=damping)
+
+
+def _extended(products: Numbers, column: Sequence[float]) -> Numbers:
+    """Return the table of products with one more row and column; the first ones go if it is long enough."""
+    before, now = math.isqrt(len(products)), len(column)
+    first = before - (now - 1)
+    rows = (products[i * before + first : (i + 1) * before] for i in range(first, before))
+    last = (0.0,) * (now - 1)  # those of the new step and earlier changes are not used
+    return Numbers(number for row, end in zip((*rows, last), column, strict=True) for number in (*row, end))
 
 
 class _Memory(NamedTuple):
@@ -118,7 +123,7 @@ class _Memory(NamedTuple):
 
     steps: Factors = ()
     changes: Factors = ()
-    products: HostTable = np.zeros((0, 0))  # nobody writes to it
+    products: Numbers = Numbers()
 
     @classmethod
     def of(cls, state: LBFGSState) -> _Memory:
@@ -188,24 +193,27 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
     Its loops need only inner products. Those of the steps and changes among themselves are known, so all
     others are computed in one go, and so are the sums: each loop reads the memory twice.
     """
-    count, products = len(state.steps), state.products
+    count = len(state.steps)
     if not count:
         (D,) = precondition(op, state, state.gradient)
         return op.combined(-0.5, D, (), ())
-    weights, along = np.zeros(count), op.inner_each(state.gradient, state.steps)
+    products = [state.products[i * count : (i + 1) * count] for i in range(count)]
+    weights, along = [0.0] * count, op.inner_each(state.gradient, state.steps)
     for i in reversed(range(count)):
-        weights[i] = (along[i] - products[i, i + 1 :] @ weights[i + 1 :]) / products[i, i]
-    Q = op.combined(1.0, state.gradient, (-weights).tolist(), state.changes)
+        known = sum(products[i][j] * weights[j] for j in range(i + 1, count))
+        weights[i] = (along[i] - known) / products[i][i]
+    Q = op.combined(1.0, state.gradient, [-weight for weight in weights], state.changes)
     # Scale the preconditioner to have the right curvature along the last change of the gradient.
     Y = state.changes[-1]
     D, preconditioned_Y = precondition(op, state, Q, Y)
     along_Y = inner(op, Y, preconditioned_Y)
-    scale = float(products[-1, -1]) / along_Y if along_Y > 0 else 0.5  # zero if it underflows
+    scale = products[-1][-1] / along_Y if along_Y > 0 else 0.5  # zero if it underflows
     del Q, preconditioned_Y
-    along, corrections = scale * op.inner_each(D, state.changes), np.zeros(count)
+    along, corrections = op.inner_each(D, state.changes), [0.0] * count
     for i in range(count):
-        corrections[i] = weights[i] - (along[i] + products[:i, i] @ corrections[:i]) / products[i, i]
-    return op.combined(-scale, D, (-corrections).tolist(), state.steps)
+        known = sum(products[j][i] * corrections[j] for j in range(i))
+        corrections[i] = weights[i] - (scale * along[i] + known) / products[i][i]
+    return op.combined(-scale, D, [-correction for correction in corrections], state.steps)
 
 
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
