@@ -24,30 +24,16 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+from large_graphs import points
 from scipy import sparse
 
 from symrelu import LBFGS, decompose
 from symrelu.datasets import load_digits_graph, load_graph, make_relu_gram
 from symrelu.fit.loop import FitProgress
-from symrelu.graphs import self_tuning_graph
 
 TOL = 1e-3
 MOST = 150  # evaluations
 STARTS = ("imputed", "multilevel", "spectral", "random")
-
-
-def points(kind: str, n: int) -> Any:
-    """Return the graph of the 10 nearest neighbours of random points."""
-    rng = np.random.default_rng(0)
-    if kind == "plane":
-        samples = rng.random((n, 2))
-    elif kind == "blobs":
-        centres = 3 * rng.standard_normal((20, 20))
-        samples = centres[rng.integers(20, size=n)] + rng.standard_normal((n, 20))
-    else:
-        samples = rng.standard_normal((n, 5))
-        samples /= np.linalg.norm(samples, axis=1, keepdims=True)
-    return self_tuning_graph(samples, 10)
 
 
 def block_model(n: int, blocks: int) -> Any:

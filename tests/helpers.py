@@ -18,6 +18,7 @@ from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
 from symrelu.operators.active import ActiveOperator
 from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
+from symrelu.solvers.base import Numbers
 
 PAPER_EXAMPLE = np.array(
     [[10, 0, 1, 7, 0], [0, 5, 0, 0, 4], [1, 0, 1, 0, 0], [7, 0, 0, 13, 0], [0, 4, 0, 0, 4]], dtype=float
@@ -115,8 +116,8 @@ OPERATORS = {
     "dense in small tiles": lambda problem: dense(problem, tile=5),
     "sparse in small tiles": lambda problem: sparse_(problem, tile=5),
     # So small matrices have a large share of positive zeros: the list must be allowed to hold all of them.
-    "active": lambda problem: active(problem, share=1.0),
-    "active in small tiles": lambda problem: active(problem, share=1.0, tile=5),
+    "active": lambda problem: active(problem, always_lists=True),
+    "active in small tiles": lambda problem: active(problem, always_lists=True, tile=5),
     "strict": strict,
 }
 # torch is optional, also for the tests: without it, the tables have no lines for it.
@@ -157,6 +158,8 @@ def on_host(op: Operator, state: State) -> State:
 
 
 def _to_numpy(op: Operator, value: Any) -> Any:
+    if isinstance(value, Numbers):
+        return value
     return tuple(map(op.to_numpy, value)) if isinstance(value, tuple) else op.to_numpy(value)
 
 

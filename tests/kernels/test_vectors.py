@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.vectors import add_scaled, inner
+from symrelu.kernels import vectors
+from symrelu.kernels.vectors import (
+    add_scaled,
+    combined,
+    cross_gram,
+    inner,
+    inner_each,
+    product,
+    scale_columns,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 ORDERS = st.sampled_from(["C", "F"])
@@ -51,3 +60,51 @@ def test_what_is_not_finite_shows(value):
     A[2, 1] = value
     assert not np.isfinite(inner(A, A))
     assert not np.isfinite(add_scaled(np.ones((4, 2)), 2.0, A)[2, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seed=SEEDS, n=st.integers(0, 40), count=st.integers(0, 9), order=ORDERS)
+def test_several_arrays_at_once(dtype, seed, n, count, order):
+    A, *others = (draw(seed + k, (n, 3), dtype, order) for k in range(count + 1))
+    assert_allclose(inner_each(A, others), [inner(A, B) for B in others], rtol=0, atol=1e-14 * (n + 1) * 9)
+    weights = np.linspace(-2, 3, count)
+    exact = -0.5 * A.astype(float) + sum(w * B.astype(float) for w, B in zip(weights, others, strict=True))
+    found = combined(-0.5, A, weights.tolist(), others)
+    assert found.dtype == dtype
+    assert_allclose(found, exact, rtol=0, atol=8 * np.finfo(dtype).eps * (count + 1) * 15)
+
+
+@pytest.mark.blas_threads
+def test_threads_do_not_change_a_bit(monkeypatch):
+    A, *others = (draw(k, (70_000, 4), np.float32, "C") for k in range(4))
+    assert A.size > 2 * vectors._PART
+    found = []
+    for count in (1, 3):
+        monkeypatch.setattr(vectors, "workers_for", lambda work, count=count: count)
+        found.append((inner_each(A, others), combined(2.0, A, [1.0, -1.0, 0.5], others)))
+    assert_array_equal(found[0][0], found[1][0])
+    assert_array_equal(found[0][1], found[1][1])
+    assert_allclose(found[0][0], [np.sum(A.astype(float) * B) for B in others], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(seed=SEEDS, n=st.integers(0, 40), rank=st.integers(1, 5), orders=st.tuples(ORDERS, ORDERS))
+def test_long_arrays_and_small_ones(dtype, seed, n, rank, orders):
+    A, B = (draw(seed + k, (n, rank), dtype, order) for k, order in enumerate(orders))
+    small = draw(seed + 2, (rank, 3), dtype, "C")
+    weights = np.arange(rank).astype(dtype)
+    tolerance = 20 * np.finfo(dtype).eps * (n + 5)
+    assert_array_equal(scale_columns(A, weights), A * weights)
+    assert_allclose(product(A, small), A.astype(float) @ small, rtol=0, atol=tolerance)
+    assert_allclose(cross_gram(A, B), A.astype(float).T @ B, rtol=0, atol=tolerance)
+    exact = cross_gram(A, B, np.float64)
+    assert exact.dtype == np.float64
+    assert_allclose(exact, A.astype(float).T @ B.astype(float), rtol=0, atol=1e-13 * (n + 5))
+
+
+def test_the_parts_of_a_long_array_are_put_together():
+    A, B = (draw(k, (3 * vectors._PART // 4 + 5, 4), np.float64, "C") for k in range(2))
+    small = draw(2, (4, 4), np.float64, "C")
+    assert_allclose(cross_gram(A, B), A.T @ B, rtol=1e-10)
+    assert_allclose(product(A, small), A @ small, rtol=1e-10, atol=1e-12)
+    assert_array_equal(scale_columns(A, small[0]), A * small[0])

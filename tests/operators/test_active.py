@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from symrelu import decompose
+from symrelu import LBFGS, decompose
 from symrelu.graphs import self_tuning_graph
-from symrelu.operators import ActiveOperator, SparseOperator
+from symrelu.operators import ActiveOperator, SparseOperator, pass_costs
 from symrelu.problem import Problem
 
 
@@ -23,12 +23,18 @@ def operators(problem, signature, **settings):
     data = sparse.csr_array(problem.scaled), problem.unknown
     return (
         SparseOperator(*data, signature=signature, **settings),
-        ActiveOperator(*data, signature=signature, share=1.0, **settings),
+        ActiveOperator(*data, signature=signature, always_lists=True, **settings),
     )
 
 
 def signs(rank):
     return np.where(np.arange(rank) < rank - 1, 1.0, -1.0)
+
+
+@pytest.fixture
+def short_rows(monkeypatch):
+    """Let lists pay for small matrices too."""
+    monkeypatch.setattr(pass_costs, "_OF_A_ROW", 0.0)
 
 
 def assert_same(expected, found, op):
@@ -105,7 +111,7 @@ def test_a_list_lasts_for_several_passes():
     assert listed.visits.scanned - before <= 400 * 401  # two scans of all pairs at most
 
 
-def test_many_positive_zeros_are_left_to_tiles():
+def test_many_positive_zeros_are_left_to_tiles(short_rows):
     problem = random_problem(n=40, rank=4, seed=0)
     op = active(problem)
     expected = SparseOperator(sparse.csr_array(problem.M), None, **problem.settings())
@@ -122,7 +128,7 @@ def test_a_factor_that_is_not_finite_shows(bad):
     assert not np.isfinite(listed.loss(U).latent_loss)
 
 
-def test_a_fit_ends_as_with_tiles():
+def test_a_fit_ends_as_with_tiles(short_rows):
     problem = graph(300)
     fits = [
         decompose(problem, 8, n_negative=1, diagonal="ignore", backend=backend, random_state=0)
@@ -132,7 +138,29 @@ def test_a_fit_ends_as_with_tiles():
     assert abs(fits[0].n_evaluations - fits[1].n_evaluations) <= 0.2 * fits[0].n_evaluations
 
 
-def test_a_fit_resumes_with_the_same_bits(tmp_path):
+def test_a_fit_begins_with_tiles_and_ends_with_a_list(short_rows):
+    seen = []
+
+    class Watched(LBFGS):
+        def step(self, op, state):
+            seen.append((op.visits.tiled, op.visits.listed))
+            return super().step(op, state)
+
+    settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "init": "random", "tol": 1e-3}
+    assert decompose(graph(300), 8, solver=Watched(), backend="active", **settings).converged
+    assert seen[0][0] > 0 == seen[0][1]
+    assert seen[-1][0] == seen[-5][0]
+    assert seen[-1][1] > seen[-5][1]
+
+
+def test_small_matrices_are_left_to_tiles_without_a_sample(monkeypatch):
+    monkeypatch.setattr("symrelu.operators.active.sample_cosines", None)
+    op = active(random_problem(n=40, rank=4, seed=0))
+    op.loss(np.zeros((40, 4)))
+    assert op.visits.tiled == 40 * 41 // 2
+
+
+def test_a_fit_resumes_with_the_same_bits(tmp_path, short_rows):
     settings = {"n_negative": 1, "diagonal": "ignore", "backend": "active", "random_state": 0, "tol": 0.0}
     problem, path = graph(300), tmp_path / "fit.ckpt"
     whole = decompose(problem, 8, max_iter=40, **settings)

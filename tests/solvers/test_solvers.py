@@ -222,7 +222,8 @@ def test_at_least_ends_where_another_solver_can_gain_nothing(problem, alpha, see
         objective = objective_and_gradient(ours.U.ravel(), problem)[0]
         assert_allclose(ours.objective, objective, rtol=1e-9)
         assert objective - minimum_by_scipy(problem, ours.U)[1] <= 1e-7 * op.norm**2
-    assert their_objective - objective <= 1e-7 * op.norm**2
+    # SciPy's test of the gradient is absolute, so it stops early where M is small.
+    assert their_objective - objective <= 1e-6 * op.norm**2
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "AAPB, step 10"])

@@ -139,7 +139,9 @@ def decompose(
 
 def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
     """Fit a problem; all settings have been validated."""
-    backend = chosen_backend(run_settings.backend, problem.M)
+    # "auto" may lead to negative columns.
+    possible = 1 if isinstance(model.n_negative, str) else model.n_negative
+    backend = chosen_backend(run_settings.backend, problem.M, _signature(model.rank, possible))
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
@@ -168,6 +170,11 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     else:
         beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
+        if backend == "active" != run_settings.backend:
+            narrator.say(
+                f"backend='active' was chosen for {problem.n} items, rank {model.rank} and negative columns: a "
+                "pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
+            )
         observers = [narrator, *callers(run_settings.callback)]
         try:
             outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)

@@ -95,15 +95,18 @@ class Levels:
     def first_stage(self, random_state: Any) -> Stage:
         """Return the stage with which a fit begins: the smallest matrix."""
         if not self.coarse:
-            return Stage(self.problem.n)
+            return self._stage()
         seed = int(random_generator(random_state, _STREAM).random() * 2**53)
-        return self.next_stage(Stage(self.problem.n, seed=seed), len(self.coarse))
+        return self.next_stage(self._stage(seed=seed), len(self.coarse))
 
     def saved_stage(self, level: int = 0, visited: int = 0, seed: int = 0) -> Stage:
         """Return the stage of a checkpoint, or raise an error that the caller completes."""
         if level and level > len(self.coarse):
             raise ValueError(f"its level is {level}, and this fit has {len(self.coarse)}")
-        return self.next_stage(Stage(self.problem.n, visited=visited, seed=seed), level)
+        return self.next_stage(self._stage(visited=visited, seed=seed), level)
+
+    def _stage(self, visited: int = 0, seed: int = 0) -> Stage:
+        return Stage(self.problem.n, visited=visited, seed=seed, dtype=self.problem.dtype)
 
     def next_stage(self, stage: Stage, level: int) -> Stage:
         """Return the stage of a level that follows another stage."""

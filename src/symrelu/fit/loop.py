@@ -284,7 +284,7 @@ class Fit:
         """Return what a callback receives."""
         k = self.exponent
         # Copies: a callback cannot change the fit.
-        U = np.ldexp(self.stage.expanded(self.op.to_numpy(self.now.state.U)), k)
+        U = self.stage.in_units_of_M(self.stage.expanded(self.op.to_numpy(self.now.state.U)), k)
         norm = _ldexp(self.op.norm, 2 * k)
         return FitProgress(self.record, U, self.limits, self.op.signs.copy(), norm, self.stage.level)
 
@@ -297,7 +297,7 @@ class Fit:
         stage = self.stage.after(self._evaluations, self.op.n, self.now.seconds)
         return Outcome(
             status=self.status,
-            U=np.ldexp(self.op.to_numpy(state.U), k),
+            U=self.stage.in_units_of_M(self.op.to_numpy(state.U), k),
             signature=self.op.signs.copy(),
             alpha=_ldexp(self.op.alpha, 2 * k),
             norm=_ldexp(self.op.norm, 2 * k),

@@ -42,6 +42,11 @@ class Narrator(Observer):
         self.verbose = verbose
         self.timer = LineTimer()
 
+    def say(self, text: str) -> None:
+        """Log a sentence about the fit."""
+        if self.verbose:
+            logger.info("%s", text)
+
     def step(self, fit: Fit) -> bool:
         """Log a step, if a line is due."""
         if self.verbose >= 2 or (self.verbose and self.timer.due()):

@@ -17,7 +17,7 @@ from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import History
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factors, Solver, State
+from symrelu.solvers.base import Factors, Numbers, Solver, State
 
 
 class CheckpointWriter(Observer):
@@ -145,7 +145,9 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
     for name, value in values.items():
         shape = getattr(expected[name], "__metadata__", (None,))[0]  # Annotated[Any, ("n", "rank")]
         if shape is not None:
-            _check_array(name, value, shape, op)
+            _check_array(name, value, shape, op.dtype, op)
+        elif expected[name] is Numbers:
+            _check_array(name, value, (None,), np.dtype(np.float64), op)
         elif expected[name] in (bool, int, float) and kind_of(value) != expected[name].__name__:
             raise ValueError(f"its {name} is {value!r}, not a number of type {expected[name].__name__}")
         elif name in ("objective", "latent_loss") and not math.isfinite(value):
@@ -153,12 +155,12 @@ def restore_state(kind: type[State], values: Mapping[str, Any], op: Operator) ->
     return kind(**{name: _restored(op, value, expected[name]) for name, value in values.items()})
 
 
-def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) -> None:
+def _check_array(name: str, value: Any, shape: tuple[Any, ...], dtype: np.dtype[Any], op: Operator) -> None:
     """Raise unless a saved value has the declared shape; an axis other than n and rank may have any length."""
     sizes = {"n": op.n, "rank": op.rank}
     wanted = tuple(sizes.get(side) for side in shape)
-    if not isinstance(value, np.ndarray) or value.dtype != op.dtype or value.ndim != len(wanted):
-        raise ValueError(f"its {name} is not an array of {op.dtype} with {len(wanted)} dimensions")
+    if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(wanted):
+        raise ValueError(f"its {name} is not an array of {dtype} with {len(wanted)} dimensions")
     if any(side not in (None, own) for side, own in zip(wanted, value.shape, strict=True)):
         needed = ", ".join("any" if side is None else str(side) for side in wanted)
         raise ValueError(f"its {name} has shape {value.shape}, and this fit needs ({needed})")
@@ -168,6 +170,8 @@ def _check_array(name: str, value: Any, shape: tuple[Any, ...], op: Operator) ->
 
 def _on_host(op: Operator, value: Any) -> Any:
     """Convert an array of the operator to numpy; return anything else unchanged."""
+    if isinstance(value, Numbers):
+        return np.array(value, np.float64)
     if isinstance(value, tuple):  # of factors
         return np.array([op.to_numpy(A) for A in value], op.dtype).reshape(-1, op.n, op.rank)
     is_array = hasattr(value, "shape") and hasattr(value, "dtype") and not kind_of(value)
@@ -178,6 +182,8 @@ def _restored(op: Operator, value: Any, declared: Any) -> Any:
     """Return a saved value as a state holds it: arrays of the operator, and a stack of them as a tuple."""
     if declared == Factors:
         return tuple(op.asarray(A) for A in value)
+    if declared is Numbers:
+        return Numbers(value.tolist())
     return _as_operator_array(op, value)
 
 

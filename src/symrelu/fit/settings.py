@@ -268,10 +268,10 @@ class Run:
     backend: str = setting(
         "auto",
         kind=_one_of(BACKENDS),
-        text='How the matrix is stored. "auto" keeps the kind of the input. "active" keeps a list of the zeros '
-        "at which X can be positive, and visits only these: for large sparse graphs and models with negative "
-        'columns. "torch" requires the extra ``symrelu[torch]``, "dask" a cluster (see ``client``) and the '
-        "extra ``symrelu[dask]``.",
+        text='How the matrix is stored. "auto" keeps a dense matrix dense and a sparse one sparse; for a large '
+        'sparse one and a model with negative columns it is "active", which lists the zeros at which X can be '
+        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "dask" a cluster (see '
+        "``client``) and the extra ``symrelu[dask]``.",
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
     )
     client: Any | None = setting(

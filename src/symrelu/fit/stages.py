@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Stage:
         Time of all steps so far.
     seed : int
         Seed of the noise that is added between two stages.
+    dtype : numpy.dtype, optional
+        Type of M, if factors of this stage may have another one.
     expanded : callable
         Turns a factor of this stage into one with a row for each item of M.
     """
@@ -35,12 +38,17 @@ class Stage:
     visited: int = 0
     seconds: float = 0.0
     seed: int = 0
+    dtype: np.dtype[Any] | None = None
     expanded: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     @property
     def evaluations(self) -> int:
         """Number of passes so far, in units of passes over M, rounded up."""
         return -(-self.visited // self.n_items**2)
+
+    def in_units_of_M(self, U: np.ndarray, exponent: int) -> np.ndarray:
+        """Return a copy of a factor times 2^exponent, in the type of M."""
+        return np.ldexp(U if self.dtype is None else U.astype(self.dtype, copy=False), exponent)
 
     def after(self, passes: int, n: int, seconds: float | None = None) -> Stage:
         """Return the stage after passes over a matrix of n items, which ended at this time."""

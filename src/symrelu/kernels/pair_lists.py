@@ -11,6 +11,9 @@ so that a pair that is not listed is not positive as long as this is at most ``s
 has moved by more than sqrt(1 + slack) - 1. Rows that have moved farther get a new reference, and only they are
 scanned again, against the references of all others.
 
+References are rounded to float32, also those of a factor in float64: a_i is the distance from the rounded one,
+and the threshold is lower by more than the rounding error of a cosine.
+
 Lists hold pairs i <= j at row i, with columns in ascending order, and neither support nor unobserved entries.
 """
 

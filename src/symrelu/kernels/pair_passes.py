@@ -2,7 +2,7 @@
 
 The list holds at least the zeros with X > 0 (:mod:`symrelu.kernels.pair_lists`). First X is computed for the
 listed pairs, and the positive ones are kept, each with both of its items. Then every row sums
-up its part of the excess (:mod:`symrelu.kernels.tiles`) times V: first its support, then its positive
+up its part of the residual times V: first its support, then its positive
 zeros, in the order of the columns. What was listed in addition makes no difference: the result depends on U
 alone.
 """
@@ -18,9 +18,9 @@ from symrelu.kernels.pair_lists import PairList
 from symrelu.kernels.threads import run_tasks, slices, workers_for
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.transposition import Transposed, transposed
+from symrelu.kernels.vectors import cross_gram
 
 _ROWS_AT_ONCE = 256
-_ROWS_OF_A_GRAM = 4096
 
 # A multiplication in a product of two single rows takes as long as this many in a product of matrices.
 _SLOWNESS = 6
@@ -47,18 +47,17 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
-def positive_pairs(U: np.ndarray, signs: np.ndarray, listed: PairList) -> PositivePairs:
-    """Return the listed pairs with X > 0.
+def positive_pairs(U: np.ndarray, signed: np.ndarray, listed: PairList) -> PositivePairs:
+    """Return the listed pairs with X > 0, for X = signed U^T.
 
     Parameters
     ----------
     U : ndarray of shape (n, rank)
-    signs : ndarray of shape (rank,)
-        Of the columns, in the type of U.
+    signed : ndarray of shape (n, rank)
+        U times the signs of the columns.
     listed : PairList
     """
     n, rank = U.shape
-    signed = U * signs
     parts = slices(n, _ROWS_AT_ONCE)
     found: list[Any] = [None] * len(parts)
     counts = np.zeros(n, np.int64)
@@ -104,7 +103,7 @@ def product_of_rows(A, i, B, j):  # type: ignore[no-untyped-def]
 
 def pass_over_pairs(
     U: np.ndarray,
-    signs: np.ndarray,
+    signed: np.ndarray,
     V: np.ndarray | None,
     support: Entries,
     unknown: Entries,
@@ -112,11 +111,11 @@ def pass_over_pairs(
     zero_weight: Any,
     at_least: bool,
 ) -> tuple[np.ndarray | None, Sums]:
-    """Return E V and the sums of squares, where E is the excess at X = (U * signs) U^T.
+    """Return R V and the sums of squares, where R is the residual at X = signed U^T.
 
     Parameters
     ----------
-    U, signs
+    U, signed
         As in :func:`positive_pairs`.
     V : ndarray of shape (n, columns), or None
         Without V only the sums are computed.
@@ -128,7 +127,6 @@ def pass_over_pairs(
         Whether X >= M suffices on the support.
     """
     n, rank = U.shape
-    signed = U * signs
     right = np.empty((n, 0), U.dtype) if V is None else np.ascontiguousarray(V)
     out = np.zeros(right.shape, U.dtype)
     sums = np.zeros((n, len(Sums._fields)))
@@ -145,30 +143,23 @@ def pass_over_pairs(
     run_tasks(add, slices(n, _ROWS_AT_ONCE), workers_for(_SLOWNESS * (rank + right.shape[1]) * entries))
     total = Sums(*(float(column) for column in sums.sum(axis=0)))
     # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
-    whole = square_norm_of_gram(U, signs)
+    whole = square_norm_of_gram(U, signed)
     negative = whole - float(squares.sum())
     significant = entries < n * n and negative > _ROUNDING * np.finfo(np.float64).eps * whole
     return (None if V is None else out), total._replace(negative=negative if significant else 0.0)
 
 
-def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
-    """Return ||X||^2 for X = (U * signs) U^T, in float64 and without forming X."""
-    parts = slices(len(U), _ROWS_OF_A_GRAM)
-    grams = np.empty((len(parts), U.shape[1], U.shape[1]))
-
-    def multiply(k: int) -> None:
-        rows = U[parts[k]].astype(np.float64, copy=False)
-        np.dot(rows.T, rows, out=grams[k])
-
-    run_tasks(multiply, range(len(parts)), workers_for(U.size * U.shape[1]))
-    return float(signs @ grams.sum(axis=0) ** 2 @ signs)
+def square_norm_of_gram(U: np.ndarray, signed: np.ndarray) -> float:
+    """Return ||X||^2 for X = signed U^T, in float64 and without forming X."""
+    gram = cross_gram(U, signed, np.float64)
+    return float(np.sum(gram * gram.T))
 
 
 @compiled
 def add_rows(  # type: ignore[no-untyped-def]
     first, last, A, B, V, support, unknown, positive, zero_weight, at_least, out, sums, squares
 ):
-    """Add the excess of some rows times V to ``out``, and what Sums counts of them to ``sums``."""
+    """Add the residual of some rows times V to ``out``, and what Sums counts of them to ``sums``."""
     zero, mirrored = A.dtype.type(0), positive.mirrored
     for i in range(first, last):
         fit = error = above = free = inner = visited = 0.0
@@ -184,15 +175,15 @@ def add_rows(  # type: ignore[no-untyped-def]
             fit += np.float64(e) * np.float64(e)
             error += np.float64(d) * np.float64(d)
             inner -= np.float64(e) * np.float64(x)
-            add_row(out, i, e, V, j)
+            add_row(out, i, -e, V, j)
         for q in range(mirrored.indptr[i], mirrored.indptr[i + 1]):
             x = positive.values[mirrored.places[q]]
             above += np.float64(x) * np.float64(x)
-            add_row(out, i, zero_weight * x, V, mirrored.rows[q])
+            add_row(out, i, -zero_weight * x, V, mirrored.rows[q])
         for p in range(positive.indptr[i], positive.indptr[i + 1]):
             x = positive.values[p]
             above += np.float64(x) * np.float64(x)
-            add_row(out, i, zero_weight * x, V, positive.indices[p])
+            add_row(out, i, -zero_weight * x, V, positive.indices[p])
         for p in range(unknown.indptr[i], unknown.indptr[i + 1]):
             x = product_of_rows(A, i, B, unknown.indices[p])
             visited += np.float64(x) * np.float64(x)

@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 1024
 # Cost of a number that is compared with its reference, and of a cosine that is counted, in multiplications of a
 # matrix product.
 _WORK_OF_MOVING = 10
-_WORK_OF_COUNTING = 8
+_WORK_OF_COUNTING = 60
 
 # Rows of X that are sampled, and the edges of the bins in which their cosines are counted.
 SAMPLED_ROWS = 32
@@ -33,9 +33,13 @@ class References(NamedTuple):
     signs: np.ndarray  # of the columns, in the type of the directions
 
 
+# Of directions. A scan decides which pairs are compared, not what X is, so the faster type serves all factors.
+_DTYPE = np.float32
+
+
 def new_references(U: np.ndarray, signs: np.ndarray) -> References:
-    """Return references that are the present rows of U."""
-    references = References(np.empty_like(U), np.empty(len(U)), signs)
+    """Return references that are the present rows of U, with directions rounded to float32."""
+    references = References(np.empty(U.shape, _DTYPE), np.empty(len(U)), signs.astype(_DTYPE))
     refer(references, np.arange(len(U)), U)
     return references
 

@@ -1,9 +1,13 @@
 """Inner products and scaled sums of large arrays, without temporary arrays and in threads.
 
-The parts of an array do not depend on the number of threads, and neither do the bits of a sum over them.
+Such work waits for memory, so functions for several arrays at once read each number once. The parts of an array
+do not depend on the number of threads, and neither do the bits of a sum over them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +19,12 @@ _PART = 2**17
 
 # A number that is read from memory takes as long as this many multiplications in a matrix product.
 _SLOWNESS = 100
+
+# Numbers of an array that stay in the fastest cache while those of others pass by.
+_CHUNK = 2048
+
+# Functions for several arrays are compiled for each multiple of this number of arrays.
+_ARRAYS_AT_ONCE = 8
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> float:
@@ -43,6 +53,79 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
     return out
 
 
+def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
+    """Return the sum of A * B for each B among others, multiplied and summed in float64."""
+    a, arrays = A.reshape(-1), _padded(others)
+    parts = slices(a.size, _PART)
+    sums = np.zeros((len(parts), len(others)))
+    run_tasks(
+        lambda k: _inner_each(a, arrays, parts[k].start, parts[k].stop, sums[k]),
+        range(len(parts) if others else 0),
+        workers_for(_SLOWNESS * a.size * len(others)),
+    )
+    return sums.sum(axis=0).tolist()
+
+
+def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequence[np.ndarray]) -> np.ndarray:
+    """Return scale * A plus the sum of weight * B over others, in the type of A."""
+    out = np.empty(A.shape, A.dtype)
+    a, c, arrays = A.reshape(-1), out.reshape(-1), _padded(others) or _padded((A,))
+    factor, factors = A.dtype.type(scale), np.asarray(weights, A.dtype)
+    run_tasks(
+        lambda part: _combined(factor, a, factors, arrays, part.start, part.stop, c),
+        slices(a.size, _PART),
+        workers_for(_SLOWNESS * a.size * (1 + len(others))),
+    )
+    return out
+
+
+def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return A * weights, with one weight for each column."""
+    if not A.flags.c_contiguous:
+        return A * weights
+    out = np.empty_like(A)
+
+    def multiply(rows: slice) -> None:
+        np.multiply(A[rows], weights, out=out[rows])
+
+    run_tasks(multiply, _parts_of_rows(A), workers_for(_SLOWNESS * A.size))
+    return out
+
+
+def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A B for a long A and a small B."""
+    out = np.empty((len(A), B.shape[1]), A.dtype)
+
+    def multiply(rows: slice) -> None:
+        np.dot(A[rows], B, out=out[rows])
+
+    run_tasks(multiply, _parts_of_rows(A), workers_for(A.size * B.shape[1]))
+    return out
+
+
+def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Return A^T B for two long arrays, in their type or another one."""
+    parts = _parts_of_rows(A)
+    grams = np.empty((len(parts), A.shape[1], B.shape[1]), dtype or A.dtype)
+
+    def multiply(k: int) -> None:
+        a, b = (C[parts[k]].astype(grams.dtype, copy=False) for C in (A, B))
+        np.dot(a.T, b, out=grams[k])
+
+    run_tasks(multiply, range(len(parts)), workers_for(A.size * B.shape[1]))
+    return grams.sum(axis=0)
+
+
+def _parts_of_rows(A: np.ndarray) -> list[slice]:
+    return slices(len(A), max(1, _PART // max(1, A.shape[1])))
+
+
+def _padded(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Return flat arrays, of which the last one is repeated: compiled code depends on their number."""
+    flat = tuple(B.reshape(-1) for B in arrays)
+    return flat + flat[-1:] * (-len(flat) % _ARRAYS_AT_ONCE)
+
+
 def _flat(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # Of an array that is not contiguous, reshape makes a copy.
     return A.reshape(-1), B.reshape(-1)
@@ -60,3 +143,27 @@ def _inner(a, b):  # type: ignore[no-untyped-def]
 def _add_scaled(a, weight, b, out):  # type: ignore[no-untyped-def]
     for k in range(a.size):
         out[k] = a[k] + weight * b[k]
+
+
+@compiled
+def _inner_each(a, arrays, first, last, sums):  # type: ignore[no-untyped-def]
+    for begin in range(first, last, _CHUNK):
+        end = min(begin + _CHUNK, last)
+        for k in range(len(sums)):
+            b = arrays[k]
+            total = 0.0
+            for t in range(begin, end):
+                total += np.float64(a[t]) * np.float64(b[t])
+            sums[k] += total
+
+
+@compiled
+def _combined(scale, a, weights, arrays, first, last, out):  # type: ignore[no-untyped-def]
+    for begin in range(first, last, _CHUNK):
+        end = min(begin + _CHUNK, last)
+        for t in range(begin, end):
+            out[t] = scale * a[t]
+        for k in range(len(weights)):
+            b, weight = arrays[k], weights[k]
+            for t in range(begin, end):
+                out[t] += weight * b[t]

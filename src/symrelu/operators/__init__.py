@@ -5,12 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from symrelu.files.block_folder import BlockFolder
 from symrelu.operators.active import ActiveOperator
 from symrelu.operators.base import Evaluation, EvaluationFailed, Operator
 from symrelu.operators.dense import DenseOperator
+from symrelu.operators.pass_costs import list_pays
 from symrelu.operators.reference import ReferenceOperator
 from symrelu.operators.sparse import SparseOperator
 
@@ -58,13 +60,18 @@ def operator_class(backend: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def chosen_backend(backend: str, M: Any) -> str:
-    """Return the backend that will hold a checked M: "auto" keeps a sparse M sparse and a dense M dense.
+def chosen_backend(backend: str, M: Any, signature: Any) -> str:
+    """Return the backend that will hold a checked M.
+
+    "auto" keeps a dense M dense. Of a sparse M it lists the pairs that matter ("active") if the model has
+    negative columns and M is so large that this is faster; in the model of the paper most pairs matter.
 
     Parameters
     ----------
     backend : str
     M : csr_array, ndarray or BlockFolder of shape (n, n)
+    signature : array-like of shape (rank,)
+        Signs of the columns of a factor.
 
     Returns
     -------
@@ -76,8 +83,13 @@ def chosen_backend(backend: str, M: Any) -> str:
                 f"M is a block folder, which is fitted on a cluster: backend must be 'dask', got {backend!r}."
             )
         return "dask"
-    automatic = "sparse" if issparse(M) else "dense"
-    return automatic if backend == "auto" else backend
+    if backend != "auto":
+        return backend
+    if not issparse(M):
+        return "dense"
+    signs = np.asarray(signature)
+    lists = (signs < 0).any() and list_pays(M.shape[0], len(signs), M.dtype, positive=0.0)
+    return "active" if lists else "sparse"
 
 
 def as_operator(
@@ -108,7 +120,7 @@ def as_operator(
     mask : csr_array of bool, ndarray of bool, or None
         True where the entry is unobserved.
     backend : str, default="auto"
-        A name among ``BACKENDS``; "auto" keeps a sparse M sparse and a dense M dense.
+        A name among ``BACKENDS``; for "auto" see :func:`chosen_backend`.
     client : Client, str or None
         The cluster of the backend "dask": a client, the address of a scheduler, or None for the current client.
 
@@ -116,7 +128,7 @@ def as_operator(
     -------
     operator : Operator
     """
-    backend = chosen_backend(backend, M)
+    backend = chosen_backend(backend, M, signature)
     unknown = unknown_entries(M.shape[0], diagonal, mask)
     model = {"signature": signature, "alpha": alpha, "zero_weight": zero_weight, "at_least": at_least}
     cluster = {} if client is None else {"client": client}

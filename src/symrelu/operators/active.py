@@ -5,9 +5,10 @@ fit, so a pass over the support and the listed pairs gives the same numbers as o
 kept from one pass to the next, with a bound that says when a row has to be scanned again
 (:mod:`symrelu.kernels.pair_lists`).
 
-Where too many zeros are positive, as in the model of the paper, a pass visits all pairs in tiles. A sample of
-the rows of X decides, so this depends on U alone, and so do the results: whatever passes came before, the same
-U gives the same numbers. A fit can therefore resume from a checkpoint that does not hold the list.
+Where too many zeros are positive, as in the model of the paper, or where M is small, a pass visits all pairs in
+tiles. A sample of the rows of X and a model of the costs (:mod:`symrelu.operators.pass_costs`) decide, so this
+depends on U alone, and so do the results: whatever passes came before, the same U gives the same numbers. A fit
+can therefore resume from a checkpoint that does not hold the list.
 """
 
 from __future__ import annotations
@@ -31,15 +32,18 @@ from symrelu.kernels.row_references import (
 )
 from symrelu.operators.base import Evaluation
 from symrelu.operators.host import shared_property
+from symrelu.operators.pass_costs import list_pays
 from symrelu.operators.sparse import SparseOperator
 from symrelu.operators.tiled import evaluation_of
 
-# A scan takes a third of a pass over tiles. With so large a share of positive zeros, the products with the
-# listed pairs take the rest of the time.
-_LARGEST_SHARE = 0.03
+# Pairs of a list per row, as a multiple of the rank: its memory is then at most that of the solver.
+_PAIRS_PER_COLUMN = 32
 
-# Pairs of a list per row, as a multiple of the rank: the memory of a list is then that of a few factors.
-_PAIRS_PER_COLUMN = 16
+# Part of a full list that the sample may predict: a list that turns out too long is a scan for nothing.
+_PREDICTED = 0.8
+
+# Part of all pairs for which a new list is made to hold: to compare more takes longer than to scan more often.
+_LARGEST_SHARE = 0.03
 
 # A slack that would last for fewer passes is not worth a longer list: all rows are scanned at each pass.
 _FEWEST_PASSES = 1.5
@@ -76,8 +80,8 @@ class ActiveOperator(SparseOperator):
     ----------
     M : csr_array of shape (n, n)
     unknown : csr_array of bool, or None
-    share : float
-        With a larger share of positive zeros, a pass visits all pairs in tiles.
+    always_lists : bool
+        Whether a list is used even where a pass over tiles is faster.
     **settings
         As in :class:`~symrelu.operators.sparse.SparseOperator`.
 
@@ -88,10 +92,10 @@ class ActiveOperator(SparseOperator):
     """
 
     def __init__(
-        self, M: Any, unknown: Any | None = None, *, share: float = _LARGEST_SHARE, **settings: Any
+        self, M: Any, unknown: Any | None = None, *, always_lists: bool = False, **settings: Any
     ) -> None:
         super().__init__(M, unknown, **settings)
-        self.share = share
+        self.always_lists = always_lists
 
     def _set_model(self, *model: Any) -> None:
         super()._set_model(*model)
@@ -104,34 +108,48 @@ class ActiveOperator(SparseOperator):
             self.visits.tiled += self.n * (self.n + 1) // 2
             return super()._evaluate(U, V)
         self.visits.listed += len(listed.indices)
-        excess_product, sums = pass_over_pairs(
+        signed = self.signed(U)
+        product, sums = pass_over_pairs(
             U,
-            self.signs,
+            signed,
             V,
             self._support_entries,
             self._unknown_entries,
-            positive_pairs(U, self.signs, listed),
+            positive_pairs(U, signed, listed),
             *self._settings_of_tiles(),
         )
-        product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
 
     def _listed(self, U: np.ndarray) -> PairList | None:
         """Return a list of pairs that has all positive ones, or None if that would be too long."""
-        if len(U) != self.n or not np.isfinite(U).all():
+        # A number that is not finite, or whose square is not, makes the sum of squares infinite or NaN.
+        if not self._worth_sampling or len(U) != self.n or not math.isfinite(self.inner(U, U)):
             return None
         U = np.ascontiguousarray(U)
         counts = sample_cosines(U, self.signs, self._not_zero)
         candidates = self._candidates or Candidates(self.signs, self._not_zero, self.side)
         self._candidates = None
         try:
-            if counts[EDGES[:-1] >= 0].sum() > self.share * counts_of_all(self.n):
+            if not self._list_pays(counts, candidates):
                 return None
             self.visits.scanned += candidates.update(U, counts)
         except TooManyPairs:
             return None
         self._candidates = candidates
         return candidates.listed
+
+    @property
+    def _worth_sampling(self) -> bool:
+        """Whether a list could be faster than tiles, if few zeros are positive."""
+        return self.always_lists or list_pays(self.n, self.rank, self.dtype, 0.0)
+
+    def _list_pays(self, counts: np.ndarray, candidates: Candidates) -> bool:
+        """Return whether a list is faster than tiles, and not too long, by a sample of the cosines."""
+        if self.always_lists:
+            return True
+        positive = self.n * counts[EDGES[:-1] >= 0].sum() / counts_of_all(self.n)
+        short = positive * self.n / 2 <= _PREDICTED * candidates.most
+        return short and list_pays(self.n, self.rank, self.dtype, positive)
 
     @shared_property
     def _support_entries(self) -> Entries:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -247,6 +247,25 @@ class Operator(ABC):
         """Return A + weight * B."""
         return A + weight * B
 
+    def inner_each(self, A: Any, others: Sequence[Any]) -> list[float]:
+        """Return the sum of A * B for each B among others, summed in float64."""
+        return [self.inner(A, B) for B in others]
+
+    def combined(self, scale: float, A: Any, weights: Sequence[float], others: Sequence[Any]) -> Any:
+        """Return scale * A plus the sum of weight * B over others."""
+        out = scale * A
+        for weight, B in zip(weights, others, strict=True):
+            out = self.add_scaled(out, weight, B)
+        return out
+
+    def scale_columns(self, A: Any, weights: Any) -> Any:
+        """Return A * weights, with one weight for each column."""
+        return A * weights
+
+    def gram(self, V: Any) -> Any:
+        """Return V^T V."""
+        return V.T @ V
+
     def relative_error(self, loss: float) -> float:
         """Return ||M - max(0, X)|| / ||M|| from ``loss``."""
         return math.sqrt(2.0 * loss) / self.norm if loss >= 0 else math.nan
@@ -254,4 +273,4 @@ class Operator(ABC):
     def signed(self, U: Any) -> Any:
         """Return U * signature."""
         # Without negative columns, the common case, this saves a copy.
-        return U if (self.signs > 0).all() else U * self.signature
+        return U if (self.signs > 0).all() else self.scale_columns(U, self.signature)

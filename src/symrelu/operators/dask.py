@@ -11,7 +11,6 @@ from symrelu.files.block_folder import write_matrix
 from symrelu.files.block_manifest import Totals
 from symrelu.kernels.block_grid import root_of
 from symrelu.kernels.tiles import Sums
-from symrelu.kernels.vectors import add_scaled, inner
 from symrelu.operators.base import Evaluation
 from symrelu.operators.block_data import BlockData, temporary_folder
 from symrelu.operators.block_rows import product_part, solve_part, warm_up_rows
@@ -20,7 +19,7 @@ from symrelu.operators.block_session import BlockSession
 from symrelu.operators.block_tasks import Part, residual_part, survey_part, warm_up
 from symrelu.operators.cluster import Cluster, closed_on_error
 from symrelu.operators.cluster_clients import check_client
-from symrelu.operators.host import HostOperator
+from symrelu.operators.host import ThreadedOperator
 from symrelu.operators.tiled import evaluation_of
 
 # A matrix in memory is cut into so many panels, unless they would have fewer rows than the second number. The
@@ -29,7 +28,7 @@ _PANELS = 8
 _FEWEST_ROWS = 256
 
 
-class DaskOperator(HostOperator):
+class DaskOperator(ThreadedOperator):
     """A matrix in block folders, compared with X block by block on the workers of a cluster.
 
     Parameters
@@ -89,12 +88,6 @@ class DaskOperator(HostOperator):
     @property
     def n_positive(self) -> int:
         return self._n_positive
-
-    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
-        return inner(A, B)
-
-    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
-        return add_scaled(A, weight, B)
 
     def matmul(self, V: np.ndarray) -> np.ndarray:
         return self._products("product", V, with_zeros=False)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,15 @@ from scipy import sparse
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
 from symrelu.kernels.threads import run_tasks, slices, workers_for
-from symrelu.kernels.vectors import add_scaled, inner
+from symrelu.kernels.vectors import (
+    add_scaled,
+    combined,
+    cross_gram,
+    inner,
+    inner_each,
+    product,
+    scale_columns,
+)
 from symrelu.operators.base import Operator
 
 # Rows whose small systems are solved in one call.
@@ -34,6 +43,30 @@ class HostOperator(Operator):
         return A
 
 
+class ThreadedOperator(HostOperator):
+    """An operator that works on its NumPy arrays in threads and without temporary arrays."""
+
+    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
+        return inner(A, B)
+
+    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
+        return add_scaled(A, weight, B)
+
+    def inner_each(self, A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
+        return inner_each(A, others)
+
+    def combined(
+        self, scale: float, A: np.ndarray, weights: Sequence[float], others: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        return combined(scale, A, weights, others)
+
+    def scale_columns(self, A: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return scale_columns(A, weights)
+
+    def gram(self, V: np.ndarray) -> np.ndarray:
+        return cross_gram(V, V)
+
+
 class shared_property(cached_property[Any]):  # lower case: @shared_property
     """A property of the data alone, computed once for all operators that share the data."""
 
@@ -46,7 +79,7 @@ class shared_property(cached_property[Any]):  # lower case: @shared_property
         return instance._shared[self.attrname]
 
 
-class SupportOperator(HostOperator):
+class SupportOperator(ThreadedOperator):
     """An operator that can list the positive entries of M.
 
     Parameters
@@ -75,12 +108,6 @@ class SupportOperator(HostOperator):
     def n_positive(self) -> int:
         return len(self.support[1])
 
-    def inner(self, A: np.ndarray, B: np.ndarray) -> float:
-        return inner(A, B)
-
-    def add_scaled(self, A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
-        return add_scaled(A, weight, B)
-
     def imputed_matmul(self, V: np.ndarray, fill: float) -> np.ndarray:
         # A sum over the zeros of a row is the sum over all entries minus the others: nothing is n x n.
         filled = self.matmul(V) + fill * (V.sum(axis=0) - sparse_product(self._not_zero, V))
@@ -103,7 +130,7 @@ class SupportOperator(HostOperator):
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         indptr, indices = self.support
         inverse = np.linalg.inv(ridge)
-        T = V @ inverse
+        T = product(V, inverse)
         right = tuple(map(np.ascontiguousarray, right))
         solutions = tuple(map(np.empty_like, right))
 

@@ -4,7 +4,8 @@ With groups A and B of s_A and s_B items, the entry of the smaller matrix is sqr
 observed entries of M between A and B. If everything is observed, that is P^T M P for the matrix P with
 orthonormal columns, constant on the groups; so U = P V turns a factor V of the smaller matrix into one of M,
 and alpha, the weights and the scale keep their meaning. A pair of groups without any observed entry is
-unobserved itself, and an ignored diagonal stays ignored.
+unobserved itself, and an ignored diagonal stays ignored. The smaller matrices are in float32, also those of a
+matrix in float64: they only resemble it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _MOST_ITEMS = 0.8
 # then be positive: such a matrix resembles M too little to be of use (measured by benchmarks/starts.py).
 _MOST_ENTRIES = 0.82
 _MOST_POSITIVE = 1 / 16
+
+_DTYPE = np.float32  # of the smaller matrices
 
 
 class _Sums(NamedTuple):
@@ -145,7 +148,7 @@ def _problem_of(sums: _Sums, hidden: _Sums | None, sizes: np.ndarray, like: Prob
     if like.diagonal == "fit":
         observed = squares if hidden is None else squares - hidden.diagonal
         diagonal = sums.diagonal * sizes / np.where(observed > 0, observed, 1)
-    M = _symmetric(n, i, j, upper.astype(like.dtype), diagonal.astype(like.dtype))
+    M = _symmetric(n, i, j, upper.astype(_DTYPE), diagonal.astype(_DTYPE))
     mask = None
     if hidden is not None:
         i, j, count = hidden.entries()

@@ -374,7 +374,7 @@ class Problem:
         operator : Operator
             With its own count of evaluations.
         """
-        backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M)
+        backend = chosen_backend(check_choice("backend", backend, BACKENDS), self.M, signature)
         if backend not in self._packed or not self._packed[backend].serves(client):
             self._packed[backend] = self._pack(backend, client)
         # Never the packed operator itself: each caller gets its own count of evaluations.

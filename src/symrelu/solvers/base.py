@@ -15,12 +15,18 @@ Factors = Annotated[tuple[Any, ...], (None, "n", "rank")]  # states share them; 
 Vector = Annotated[Any, (None,)]
 
 
+class Numbers(tuple[float, ...]):
+    """Python floats in a state: of any length, and on the host, whatever the operator's arrays are."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class State:
     """The progress of a solver: arrays and numbers only, so that it can be saved to a file.
 
     A checkpoint is validated against the annotations: ``float``, ``int`` and ``bool`` for numbers, ``Factor``,
-    ``Factors`` and ``Vector`` for arrays.
+    ``Factors`` and ``Vector`` for arrays, and ``Numbers``.
 
     Parameters
     ----------

@@ -21,11 +21,12 @@ serves all rows: they are then similar.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
-from symrelu.solvers.base import Factor, Factors, State, check_count, inner, square_norm
+from symrelu.solvers.base import Factor, Factors, Numbers, State, check_count, inner, square_norm
 from symrelu.solvers.line_search import cubic_minimum, majoriser
 
 _SUFFICIENT = 1e-4  # Armijo's constant
@@ -46,6 +47,7 @@ class LBFGSState(State):
     gradient: Factor
     steps: Factors  # the oldest first
     changes: Factors
+    products: Numbers  # <steps[i], changes[j]> for all i and j, row after row; only those with i <= j are used
     damping: float
     active_zeros: float
 
@@ -81,7 +83,7 @@ class LBFGS:
 
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
-        return _evaluate(op, U0, (), (), _FIRST_DAMPING)
+        return _evaluate(op, U0, _Memory(), _FIRST_DAMPING)
 
     def step(self, op: Operator, state: LBFGSState) -> LBFGSState:
         """Move along the quasi-Newton direction, as far as the objective decreases."""
@@ -98,16 +100,39 @@ class LBFGS:
 
     def _with_memory(self, op: Operator, old: LBFGSState, new: LBFGSState, damping: float) -> LBFGSState:
         """Return the new state with the last step in its memory, if it has positive curvature."""
-        steps, changes = new.steps, new.changes
-        S, Y = new.U - old.U, new.gradient - old.gradient
-        if inner(op, S, Y) > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
-            steps, changes = (*steps, S)[-self.memory :], (*changes, Y)[-self.memory :]
-        return replace(new, steps=steps, changes=changes, damping=damping)
+        S, Y = op.add_scaled(new.U, -1.0, old.U), op.add_scaled(new.gradient, -1.0, old.gradient)
+        steps, changes = (*new.steps, S)[-self.memory :], (*new.changes, Y)[-self.memory :]
+        along_Y = op.inner_each(Y, steps)
+        if not along_Y[-1] > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
+            return replace(new, damping=damping)
+        memory = _Memory(steps, changes, _extended(new.products, along_Y))
+        return replace(new, **memory._asdict(), damping=damping)
 
 
-def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: float) -> LBFGSState:
+def _extended(products: Numbers, column: Sequence[float]) -> Numbers:
+    """Return the table of products with one more row and column; the first ones go if it is long enough."""
+    before, now = math.isqrt(len(products)), len(column)
+    first = before - (now - 1)
+    rows = (products[i * before + first : (i + 1) * before] for i in range(first, before))
+    last = (0.0,) * (now - 1)  # those of the new step and earlier changes are not used
+    return Numbers(number for row, end in zip((*rows, last), column, strict=True) for number in (*row, end))
+
+
+class _Memory(NamedTuple):
+    """The fields of a state that hold past steps; those of a state without any are the defaults."""
+
+    steps: Factors = ()
+    changes: Factors = ()
+    products: Numbers = Numbers()
+
+    @classmethod
+    def of(cls, state: LBFGSState) -> _Memory:
+        return cls(state.steps, state.changes, state.products)
+
+
+def _evaluate(op: Operator, U: Any, memory: _Memory, damping: float) -> LBFGSState:
     passed = op.residual_product(U, U)
-    gradient = passed.product * (-2 * op.signature)
+    gradient = op.scale_columns(passed.product, -2 * op.signature)
     if op.alpha:
         gradient = op.add_scaled(gradient, op.alpha, U)
     return LBFGSState.after(
@@ -116,15 +141,14 @@ def _evaluate(op: Operator, U: Any, steps: Factors, changes: Factors, damping: f
         passed,
         gradient,
         gradient=gradient,
-        steps=steps,
-        changes=changes,
         damping=damping,
         active_zeros=passed.active_zeros,
+        **memory._asdict(),
     )
 
 
 def _trial(op: Operator, state: LBFGSState, D: Any, t: float) -> LBFGSState:
-    return _evaluate(op, op.add_scaled(state.U, t, D), state.steps, state.changes, state.damping)
+    return _evaluate(op, op.add_scaled(state.U, t, D), _Memory.of(state), state.damping)
 
 
 def _backtrack(
@@ -148,7 +172,7 @@ def _backtrack(
 
 def _fallback_step(op: Operator, state: LBFGSState, damping: float) -> LBFGSState:
     """Clear the memory, and move to the minimum of the majoriser along the preconditioned gradient."""
-    cleared = replace(state, steps=(), changes=(), damping=damping)
+    cleared = replace(state, **_Memory()._asdict(), damping=damping)
     D = _direction(op, cleared)
     if not -math.inf < inner(op, state.gradient, D) < 0:  # rounding errors have spoilt the systems
         D = -state.gradient
@@ -164,34 +188,38 @@ def _accepted(old: LBFGSState, new: LBFGSState, slope: float) -> bool:
 
 
 def _direction(op: Operator, state: LBFGSState) -> Any:
-    """Return the quasi-Newton direction, by the two-loop recursion."""
-    pairs = list(zip(state.steps, state.changes, strict=True))
-    Q, weights = state.gradient, []
-    for S, Y in reversed(pairs):
-        curvature = inner(op, S, Y)
-        weight = inner(op, S, Q) / curvature
-        Q = op.add_scaled(Q, -weight, Y)
-        weights.append((weight, curvature))
-    if pairs:
-        # Scale the preconditioner to have the right curvature along the last change of the gradient.
-        S, Y = pairs[-1]
-        D, preconditioned_Y = precondition(op, state, Q, Y)
-        along_Y = inner(op, Y, preconditioned_Y)
-        scale = inner(op, S, Y) / along_Y if along_Y > 0 else 0.5  # zero if it underflows
-        del preconditioned_Y
-    else:
-        (D,), scale = precondition(op, state, Q), 0.5
-    del Q
-    D = D * scale
-    for (S, Y), (weight, curvature) in zip(pairs, reversed(weights), strict=True):
-        D = op.add_scaled(D, weight - inner(op, Y, D) / curvature, S)
-    return -D
+    """Return the quasi-Newton direction, by the two-loop recursion.
+
+    Its loops need only inner products. Those of the steps and changes among themselves are known, so all
+    others are computed in one go, and so are the sums: each loop reads the memory twice.
+    """
+    count = len(state.steps)
+    if not count:
+        (D,) = precondition(op, state, state.gradient)
+        return op.combined(-0.5, D, (), ())
+    products = [state.products[i * count : (i + 1) * count] for i in range(count)]
+    weights, along = [0.0] * count, op.inner_each(state.gradient, state.steps)
+    for i in reversed(range(count)):
+        known = sum(products[i][j] * weights[j] for j in range(i + 1, count))
+        weights[i] = (along[i] - known) / products[i][i]
+    Q = op.combined(1.0, state.gradient, [-weight for weight in weights], state.changes)
+    # Scale the preconditioner to have the right curvature along the last change of the gradient.
+    Y = state.changes[-1]
+    D, preconditioned_Y = precondition(op, state, Q, Y)
+    along_Y = inner(op, Y, preconditioned_Y)
+    scale = products[-1][-1] / along_Y if along_Y > 0 else 0.5  # zero if it underflows
+    del Q, preconditioned_Y
+    along, corrections = op.inner_each(D, state.changes), [0.0] * count
+    for i in range(count):
+        known = sum(products[j][i] * corrections[j] for j in range(i))
+        corrections[i] = weights[i] - (scale * along[i] + known) / products[i][i]
+    return op.combined(-scale, D, [-correction for correction in corrections], state.steps)
 
 
 def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ...]:
     """Multiply arrays of the shape of U by twice the inverse of the approximate second derivative."""
     V = op.signed(state.U)
-    gram = V.T @ V
+    gram = op.gram(V)
     rank = V.shape[1]
     entries = op.n_positive
     alike = entries * rank > _ENTRIES_WORTH * op.n**2

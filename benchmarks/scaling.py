@@ -1,0 +1,182 @@
+"""Measure fits of large sparse graphs: every pair in tiles or a list of pairs, imputed or multilevel start.
+
+    python benchmarks/scaling.py [--problems KIND:N:TOL ...] [--ways START+BACKEND ...] [--dtype float64]
+                                 [--rank 32] [--most SECONDS] [--output FOLDER]
+    python benchmarks/scaling.py --plot FOLDER
+
+Each problem is fitted in every way in the same process, one after the other, after a small fit of each way
+that compiles everything: only ratios within a run should be compared. KIND is plane, blobs or sphere (the graph
+of 10 neighbours of random points, in 2, 20 and 5 dimensions), blocks, "power law" or PubMed; the model has one
+negative column, and the diagonal is ignored. "Visited" and "scanned" are pairs, divided by those of all passes
+over M itself, n (n + 1) / 2 each: visited ones are in tiles or on a list, scanned ones were compared with the
+threshold of a list. Memory is the largest growth of the process during a fit, sampled; M is not in it. A fit
+that takes longer than --most is stopped, and its row has the error it reached. Rows are written to
+FOLDER/scaling.json as they come, with the number of cores; --plot draws FOLDER/scaling.png from it and prints
+the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from large_graphs import graph
+
+from symrelu import LBFGS, decompose
+from symrelu.kernels.threads import allowed_threads
+
+WAYS = ("imputed+sparse", "imputed+active", "multilevel+active")
+PROBLEMS = [f"{kind}:{n}:1e-3" for kind in ("plane", "blobs", "sphere") for n in (2000, 8000)]
+COLUMNS = (
+    "problem", "n", "entries", "rank", "dtype", "target", "way", "threads", "seconds", "ratio", "evaluations",
+    "error", "visited", "scanned", "megabytes",
+)  # fmt: skip
+
+
+class Watched(LBFGS):
+    """LBFGS that keeps the operator of the last level, for the counts of its visits."""
+
+    latest: Any = None
+
+    def init(self, op: Any, U0: Any) -> Any:
+        Watched.latest = op
+        return super().init(op, U0)
+
+
+class Memory:
+    """The largest growth of this process while the block runs, in bytes, sampled a hundred times a second."""
+
+    def __enter__(self) -> Memory:
+        self._first, self.growth, self._done = self._now(), 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.01):
+            self.growth = max(self.growth, self._now() - self._first)
+
+    def _now(self) -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def fit(M: Any, way: str, rank: int, tol: float, most: float | None) -> Any:
+    start, backend = way.split("+")
+    return decompose(
+        M,
+        rank,
+        n_negative=1,
+        diagonal="ignore",
+        solver=Watched(),
+        init=start,
+        backend=backend,
+        tol=tol,
+        max_time=most,
+        random_state=0,
+    )
+
+
+def measure(M: Any, way: str, rank: int, tol: float, most: float | None) -> dict[str, Any]:
+    """Fit once, and return what it took."""
+    with Memory() as memory:
+        began = time.perf_counter()
+        solution = fit(M, way, rank, tol, most)
+        seconds = time.perf_counter() - began
+    op, n = Watched.latest, M.shape[0]
+    passes = op.evaluations * n * (n + 1) / 2
+    visits = getattr(op, "visits", None)
+    return {
+        "way": way,
+        "threads": allowed_threads(),
+        "seconds": seconds,
+        "evaluations": solution.n_evaluations,
+        "error": solution.relative_error,
+        "visited": 1.0 if visits is None else (visits.tiled + visits.listed) / passes,
+        "scanned": 0.0 if visits is None else visits.scanned / passes,
+        "megabytes": memory.growth / 1e6,
+    }
+
+
+def run(options: argparse.Namespace) -> None:
+    options.output.mkdir(parents=True, exist_ok=True)
+    store = options.output / "scaling.json"
+    rows = json.loads(store.read_text()) if store.exists() else []
+    for problem in options.problems:
+        kind, n, tol = problem.split(":")
+        M = graph(kind, int(n)).astype(options.dtype)
+        small = graph("plane", 1500).astype(options.dtype)
+        for way in options.ways:
+            fit(small, way, options.rank, 0.1, None)
+        first = None
+        for way in options.ways:
+            row = {
+                "problem": kind, "n": M.shape[0], "entries": M.nnz, "rank": options.rank,
+                "dtype": options.dtype, "target": float(tol), "cores": os.cpu_count(),
+                **measure(M, way, options.rank, float(tol), options.most),
+            }  # fmt: skip
+            first = first or row["seconds"]
+            row["ratio"] = row["seconds"] / first
+            rows.append(row)
+            print(line(row), flush=True)
+            store.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def line(row: dict[str, Any]) -> str:
+    return "| " + " | ".join(shortened(row[name]) for name in COLUMNS) + " |"
+
+
+def shortened(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def plot(folder: Path) -> None:
+    """Draw seconds against n for each kind of graph, and print the table."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    rows = json.loads((folder / "scaling.json").read_text())
+    print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
+    for row in rows:
+        print(line(row))
+    kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
+    figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
+    for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):
+        for way, marker in zip(WAYS, "osD", strict=True):
+            chosen = sorted(
+                (row["n"], row["seconds"]) for row in rows if (row["problem"], row["way"]) == (kind, way)
+            )
+            ax.loglog(*np.array(chosen, float).reshape(-1, 2).T, marker=marker, label=way.replace("+", ", "))
+        ax.set(title=kind, xlabel="nodes")
+        ax.grid(True, which="both", alpha=0.25)
+    figure.axes[0].set_ylabel("seconds of a fit")
+    figure.axes[0].legend()
+    figure.savefig(folder / "scaling.png", dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--problems", nargs="+", default=PROBLEMS, metavar="KIND:N:TOL")
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--dtype", default="float64", choices=("float32", "float64"))
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--most", type=float)
+    parser.add_argument("--output", type=Path, default=Path("build/benchmarks/scaling"))
+    parser.add_argument("--plot", type=Path)
+    options = parser.parse_args()
+    plot(options.plot) if options.plot else run(options)
+
+
+if __name__ == "__main__":
+    main()
