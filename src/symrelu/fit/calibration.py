@@ -2,7 +2,7 @@
 
 Three things are timed with random data of the same rank and type, and as many threads: a pass over tiles, one
 over the support alone with a list, and a step of the solver with passes that cost nothing. The size of the
-data is doubled until a run takes long enough: a small one does not keep many threads busy. A pass is scaled with
+data is doubled until a run takes long enough: a small one does not keep many threads busy. A pass scales with
 n^2, and everything else with the rows and the entries. Compilation happens before the clock starts.
 """
 

@@ -63,7 +63,7 @@ class Cost:
     evaluations : Range
         How many evaluations fits take that were measured with this solver, within ``max_iter``. Where yours
         ends depends on M.
-    seconds : Range or None
+    fit_seconds : Range or None
         Of a fit, without its start and without compilation: the product of the two ranges, within ``max_time``.
     """
 
@@ -78,7 +78,7 @@ class Cost:
     available: int | None
     seconds_per_evaluation: Range | None
     evaluations: Range
-    seconds: Range | None
+    fit_seconds: Range | None
     refusal: str = ""
 
     @property
@@ -89,7 +89,7 @@ class Cost:
     def as_dict(self) -> dict[str, Any]:
         """Return all figures as plain values, for JSON."""
         plain = asdict(self)
-        for name in ("seconds_per_evaluation", "evaluations", "seconds"):
+        for name in ("seconds_per_evaluation", "evaluations", "fit_seconds"):
             plain[name] = None if plain[name] is None else list(plain[name])
         plain["memory"]["total"] = self.memory.total
         return plain | {"fits": self.fits}
@@ -100,7 +100,7 @@ class Cost:
         parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
         parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
         available = "unknown" if self.available is None else in_words(self.available)
-        per, total = self.seconds_per_evaluation, self.seconds
+        per, total = self.seconds_per_evaluation, self.fit_seconds
         unknown = "depends on the workers"
         return [
             ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
@@ -174,7 +174,7 @@ def estimate_cost(
     Returns
     -------
     cost : Cost
-        ``print(cost)`` shows it; ``cost.memory.total``, ``cost.seconds_per_evaluation``, ``cost.seconds`` and
+        ``print(cost)`` shows it; ``cost.memory.total``, ``cost.seconds_per_evaluation``, ``cost.fit_seconds`` and
         ``cost.fits`` are what most need.
 
     Examples
@@ -235,6 +235,6 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         available=available,
         seconds_per_evaluation=per,
         evaluations=evaluations,
-        seconds=seconds,
+        fit_seconds=seconds,
         refusal=refusal(case, memory, available) if available is not None and memory.least > available else "",
     )
