@@ -5,8 +5,8 @@
 The graphs join points in the plane to their ten nearest neighbours. Each fit has a process of its own, which
 first calls ``estimate_cost`` (this also compiles) and then fits. Its memory is the rise of the resident size
 above that before the fit. A ratio is what was measured divided by what was announced. With the backend "active"
-the announced seconds are a range, and so are their ratios: to the upper end, and to the lower one; the announced
-memory contains the longest list that is allowed, and the second ratio is without it.
+the announced seconds are a range, and so are their ratios: to the upper end, and to the lower one. The memory
+announced there contains the longest list that is allowed, and the second ratio is without it.
 """
 
 from __future__ import annotations
@@ -99,23 +99,28 @@ def child(n: int, dtype: str, backend: str, rank: int, steps: int) -> None:
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print a Markdown table."""
-    print(
-        "|     n | type    | backend | announced (ms)  | measured | ratio       | announced (MB) | peak | ratio     |"
-    )
-    print(
-        "|------:|:--------|:--------|----------------:|---------:|------------:|---------------:|-----:|----------:|"
-    )
+    header = ("n", "type", "backend", "announced (ms)", "measured", "ratio", "announced (MB)", "peak", "ratio")
+    lines = [header]
     for row in rows:
         active = row["backend"] == "active"
         low, high = 1e3 * row["announced, low"], 1e3 * row["announced"]
-        announced = f"{low:.3g} to {high:.3g}" if active else f"{high:.3g}"
-        ratio = f"{row['ratio']:.2f} to {row['ratio to low']:.2f}" if active else f"{row['ratio']:.2f}"
-        memory, lists = row["memory ratio"], row["memory ratio, without list"]
-        print(
-            f"| {row['n']:5} | {row['dtype']} | {row['backend']:7} | {announced:>15} | {1e3 * row['seconds']:8.3g} "
-            f"| {ratio:>11} | {row['announced MB']:14.3g} | {row['peak MB']:4.3g} "
-            f"| {f'{memory:.2f}, {lists:.2f}' if active else f'{memory:.2f}':>9} |"
-        )
+        memory, without = row["memory ratio"], row["memory ratio, without list"]
+        line = [
+            row["n"],
+            row["dtype"],
+            row["backend"],
+            f"{low:.3g} to {high:.3g}" if active else f"{high:.3g}",
+            f"{1e3 * row['seconds']:.3g}",
+            f"{row['ratio']:.2f} to {row['ratio to low']:.2f}" if active else f"{row['ratio']:.2f}",
+            f"{row['announced MB']:.3g}",
+            f"{row['peak MB']:.3g}",
+            f"{memory:.2f}, {without:.2f}" if active else f"{memory:.2f}",
+        ]
+        lines.append(tuple(map(str, line)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    lines.insert(1, tuple("-" * (width - 1) + ":" for width in widths))
+    for line in lines:
+        print("| " + " | ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)) + " |")
 
 
 def main() -> None:

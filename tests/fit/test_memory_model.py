@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import Case, in_words, memory_of
 from symrelu.fit.settings import Model, Run, Start
 from symrelu.kernels.streaming import _new_desk, _new_pass
+from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
 from symrelu.operators.active import longest_list
 
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen()}
-STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 13, "random_state": 0}
+STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
+SHORT = LBFGS(memory=3)  # full after so few steps
 
 
 def graph(n, degree, dtype="float64", index="int32"):
@@ -54,13 +55,14 @@ def allocated(M, rank, **settings):
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
     """One thread, and everything compiled: compiling needs memory too."""
-    with threadpool_limits(1, user_api="blas"):
+    with at_most_threads(1):
         for dtype in ("float32", "float64"):
             M = graph(300, 5, dtype)
             for solver in SOLVERS:
                 decompose(M, 3, solver=solver, max_iter=2)
             decompose(M, 3, backend="active", n_negative=1, max_iter=2)
             decompose(M.toarray(), 3, max_iter=2)
+        decompose(graph(1100, 10), 3, init="multilevel", max_iter=2)
         yield
 
 
@@ -68,16 +70,16 @@ def one_thread():
 @pytest.mark.parametrize(
     ("n", "degree", "rank", "settings"),
     [
-        (2500, 10, 32, {}),
-        (2500, 10, 32, {"solver": LBFGS(memory=3), "diagonal": "ignore", "n_negative": 1}),
-        (2500, 10, 32, {"solver": "aapb"}),
-        (2500, 10, 32, {"solver": "palm", "init": "random"}),
+        (1500, 10, 24, {"solver": SHORT}),
+        (1500, 10, 24, {"solver": SHORT, "diagonal": "ignore", "n_negative": 1}),
+        (1500, 10, 24, {"solver": "aapb"}),
+        (1500, 10, 24, {"solver": "palm", "init": "random"}),
         (2500, 10, 32, {"solver": "eigen"}),
-        (2500, 120, 2, {}),
-        (2500, 120, 2, {"diagonal": "ignore"}),
-        (2500, 120, 2, {"init": "random", "solver": "palm"}),
-        (900, 60, 8, {"backend": "dense"}),
-        (900, 60, 8, {"backend": "dense", "diagonal": "ignore"}),
+        (1500, 120, 2, {"solver": SHORT}),
+        (1500, 120, 2, {"solver": SHORT, "diagonal": "ignore"}),
+        (1500, 120, 2, {"init": "random", "solver": "palm"}),
+        (600, 60, 8, {"solver": SHORT, "backend": "dense"}),
+        (600, 60, 8, {"solver": SHORT, "backend": "dense", "diagonal": "ignore"}),
     ],
 )
 @pytest.mark.parametrize(("dtype", "index"), [("float64", "int64"), ("float32", "int32")])
@@ -91,21 +93,22 @@ def test_a_fit_allocates_what_was_announced(n, degree, rank, settings, dtype, in
 @pytest.mark.parametrize("diagonal", ["fit", "ignore"])
 def test_a_fit_of_an_array(diagonal):
     M = graph(900, 60).toarray()
-    announced = memory(Problem.of(M, None, diagonal), 8).total
-    assert 1 / 1.25 <= allocated(M, 8, diagonal=diagonal) / announced <= 1.2
+    announced = memory(Problem.of(M, None, diagonal), 32, solver=SHORT).total
+    assert 1 / 1.25 <= allocated(M, 32, solver=SHORT, diagonal=diagonal) / announced <= 1.2
 
 
 @pytest.mark.parametrize("extra", [{"backend": "active"}, {"init": "multilevel"}])
 def test_what_depends_on_the_fit_lies_between_the_ends(extra):
-    M = graph(2500, 10)
-    announced = memory(Problem.of(M, None, "ignore"), 16, n_negative=1, **extra)
+    M = graph(1100, 10)
+    announced = memory(Problem.of(M, None, "ignore"), 16, n_negative=1, solver=SHORT, **extra)
     assert announced.least < announced.total
-    used = allocated(M, 16, n_negative=1, diagonal="ignore", **extra)
+    used = allocated(M, 16, n_negative=1, diagonal="ignore", solver=SHORT, **extra)
     assert 0.8 * announced.least <= used <= 1.2 * announced.total
 
 
 PROGRAM = """
-import json, resource, sys
+import ctypes, gc, json
+from pathlib import Path
 import numpy as np
 from scipy import sparse
 from symrelu import Problem, decompose
@@ -118,25 +121,29 @@ def ring(n, width):
     upper = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(n, n))
     return sparse.csr_array(upper + upper.T)
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def resident(entry):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(entry))
 
 steps = {"tol": 0, "gtol": 0, "ftol": 0, "random_state": 0, "init": "random", "max_iter": 12}
 decompose(ring(300, 3), 3, **steps)
 M = ring(5000, 5)
-before = peak()
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # what compiling left free
+Path("/proc/self/clear_refs").write_text("5")  # the peak begins again
+before = resident("VmRSS")
 decompose(M, 64, **steps)
+rise = resident("VmHWM") - before
 announced = memory_of(Case.of(Problem.of(M), Model(rank=64), Start(init="random"), Run())).total
-print(json.dumps({"rise": peak() - before, "announced": announced}))
+print(json.dumps({"rise": rise, "announced": announced}))
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="others cannot forget an earlier peak")
 def test_the_peak_of_a_process():
-    pytest.importorskip("resource", reason="Windows does not report the peak")
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300)
     figures = json.loads(done.stdout or f'"{done.stderr}"')
-    # Some of it may fit into what compiling left free.
-    assert 0.6 * figures["announced"] <= figures["rise"] <= 1.2 * figures["announced"]
+    assert 0.7 * figures["announced"] <= figures["rise"] <= 1.2 * figures["announced"]
 
 
 def size(*arrays):
@@ -173,7 +180,7 @@ def test_a_matrix_that_is_packed_already_counts_as_nothing():
 def test_lists_and_levels_count_only_where_they_can_exist():
     problem = Problem.of(graph(500, 6))
     assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
-    assert memory(problem, 2, backend="active").pairs == 28 * longest_list(500, 2)
+    assert memory(problem, 2, backend="active").pairs == (24 + 2 * 8) * longest_list(500, 2)
     assert memory(problem, 2, init="multilevel").levels > 0
 
 
@@ -245,18 +252,18 @@ def fail(*_, **__):
 
 def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
     M = graph(500, 6)
-    needed = memory(Problem.of(M), 8).least
+    needed = memory(Problem.of(M), 64, init="random").least
     pretend(monkeypatch, needed)
-    decompose(M, 8, max_iter=1)
+    decompose(M, 64, init="random", max_iter=1)
     pretend(monkeypatch, needed - 1)
     monkeypatch.setattr(Problem, "operator", fail)
     with pytest.raises(MemoryError) as refused:
-        decompose(M, 8, max_iter=1)
+        decompose(M, 64, init="random", max_iter=1)
     message = str(refused.value)
-    assert f"500 items with rank 8 needs {in_words(needed)} in addition to M" in message
+    assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
     assert "a smaller rank, M in float32, solver='palm', which holds fewer arrays or a cluster" in message
-    with pytest.raises(MemoryError, match="items with rank 8 needs"):
-        SymReLU(8, n_negative=0, diagonal="fit").fit(M)
+    with pytest.raises(MemoryError, match="items with rank 64 needs"):
+        SymReLU(64, n_negative=0, diagonal="fit", init="random").fit(M)
 
 
 def test_nothing_is_refused_if_the_system_does_not_say_what_is_available(monkeypatch):

@@ -174,8 +174,8 @@ def estimate_cost(
     Returns
     -------
     cost : Cost
-        ``print(cost)`` shows it; ``cost.memory.total``, ``cost.seconds_per_evaluation``, ``cost.fit_seconds`` and
-        ``cost.fits`` are what most need.
+        ``print(cost)`` shows it. What most need: ``cost.memory.total``, ``cost.seconds_per_evaluation``,
+        ``cost.fit_seconds`` and ``cost.fits``.
 
     Examples
     --------

@@ -25,18 +25,19 @@ from symrelu.validation import stored
 # Arrays of the size of U in a step of a solver that does not declare ``factors_held``.
 _HELD_BY_OTHERS = 16
 
-# So many of them do not exist yet, or no longer, while a pass has its tiles. With negative columns, there are
-# products of U and the signs in their place.
+# So many of them do not exist yet, or no longer, while a pass has its tiles. With negative columns there are
+# products of U and the signs in addition, and more steps are tried again.
 _NOT_IN_A_PASS = 2
+_SIGNED = 2
 
 # A start by eigenvectors holds so many float64 arrays of the size of U, or so many vectors for each of its
 # columns in addition to those in which ARPACK searches.
 _FACTORS_OF_A_START = 6
 _VECTORS_OF_A_START = 3
 
-# Bytes for each pair of a list, while a pass over it also holds those that are positive: their columns, values
-# and places, in parts and in one piece.
-_BYTES_OF_A_PAIR = 28
+# Bytes for each pair of a list, while a pass also holds the positive ones, at most all of them: columns,
+# rows, places and two copies of the values, which are counted separately.
+_BYTES_OF_A_PAIR = 24
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.
 _BYTES_OF_COARSER_ENTRIES = 100
@@ -184,7 +185,8 @@ def memory_of(case: Case) -> Memory:
     copying = _copying(case)
     tiles = _tiles(case)
     held = getattr(case.solver, "factors_held", _HELD_BY_OTHERS) * case.factor
-    steps = max(held, held - (0 if case.n_negative else _NOT_IN_A_PASS * case.factor) + tiles)
+    in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
+    steps = max(held, in_a_pass + tiles)
     kept = copied + derived
     phases = (
         copied + copying,
@@ -196,10 +198,16 @@ def memory_of(case: Case) -> Memory:
         matrix=kept + packed,
         factors=held,
         tiles=tiles,
-        pairs=_BYTES_OF_A_PAIR * longest_list(case.n, case.rank) if case.backend == "active" else 0,
+        pairs=_pairs(case),
         levels=case.entries * _BYTES_OF_COARSER_ENTRIES if case.init == "multilevel" else 0,
         least=max(phases),
     )
+
+
+def _pairs(case: Case) -> int:
+    """Return the bytes of the longest list of pairs."""
+    each = _BYTES_OF_A_PAIR + 2 * case.dtype.itemsize
+    return each * longest_list(case.n, case.rank) if case.backend == "active" else 0
 
 
 def _matrix(case: Case) -> tuple[int, int, int, int]:
