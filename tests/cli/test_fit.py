@@ -78,12 +78,13 @@ def test_what_does_not_fit_into_memory(matrix_file, tmp_path, monkeypatch, capsy
     code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "--dry-run", "--json")
     assert code == 2
     assert json.loads(out)["fits"] is False
+    assert "--backend dask on a cluster" in json.loads(out)["refusal"]
     output = tmp_path / "fit.npz"
     code, _, error = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output)
     assert code == 2
     assert "A fit of 60 items with rank 3 needs" in error
     assert "1 kB are available" in error
-    assert "a cluster (--backend dask)" in error
+    assert "--backend dask on a cluster" in error
     assert not output.exists()
 
 

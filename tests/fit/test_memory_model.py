@@ -261,7 +261,7 @@ def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
         decompose(M, 64, init="random", max_iter=1)
     message = str(refused.value)
     assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
-    assert "a smaller rank, M in float32, solver='palm', which holds fewer arrays or a cluster" in message
+    assert "a smaller rank, M in float32, solver='palm', which holds fewer arrays or backend='dask'" in message
     with pytest.raises(MemoryError, match="items with rank 64 needs"):
         SymReLU(64, n_negative=0, diagonal="fit", init="random").fit(M)
 
@@ -282,8 +282,11 @@ def test_a_list_that_may_stay_short_is_no_reason_to_refuse(monkeypatch):
 @pytest.mark.parametrize(
     ("case", "remedies"),
     [
-        (replace(CASE, dtype=np.dtype("float32"), solver=PALM()), "Use a smaller rank or a cluster (backend="),
-        (replace(CASE, backend="dense"), "M in float32, backend='sparse' or a cluster"),
+        (
+            replace(CASE, dtype=np.dtype("float32"), solver=PALM()),
+            "Use a smaller rank or backend='dask' on a cluster.",
+        ),
+        (replace(CASE, backend="dense"), "M in float32, backend='sparse' or backend='dask'"),
         (replace(CASE, backend="dask", dtype=np.dtype("float32"), solver=PALM()), "Use a smaller rank."),
     ],
 )

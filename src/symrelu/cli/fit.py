@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,6 +80,7 @@ def _estimate(**arguments: Any) -> None:
     matrix, _ = read_input(file, arguments, masked=mask is not None)
     problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
     cost = estimate_cost(problem, **{name: settings[name] for name in _OF_COST})
+    cost = replace(cost, refusal=for_command_line(cost.refusal))
     figures = cost.as_dict()
     result = {"command": "fit", "dry_run": True, "file": file, "nodes": figures.pop("n"), **figures}
     report(result, cost.rows())

@@ -97,8 +97,8 @@ def _time_pass(case: Case, size: int) -> tuple[float, float]:
     share = min(_LARGEST_SHARE, case.entries / case.n**2)
     op = _operator(case, size, share * size, tiled=True)
     U = op.asarray(np.random.default_rng(1).standard_normal((size, case.rank)) / case.rank**0.5)
-    taken = _median(lambda: op.residual_product(U, U))
-    return taken * (case.n / size) ** 2, taken
+    typical, fastest = _timed(lambda: op.residual_product(U, U))
+    return typical * (case.n / size) ** 2, fastest
 
 
 def _time_list(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float]:
@@ -110,8 +110,8 @@ def _time_list(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float
     U = np.random.default_rng(1).standard_normal((size, case.rank)) / (10 * case.rank**0.5)
     U[:, -1] = 1
     U = op.asarray(U)
-    taken = _median(lambda: op.residual_product(U, U))  # the first call, which is not timed, makes the list
-    return taken * (len(degrees) + degrees.sum()) / (size + op.n_positive), taken
+    typical, fastest = _timed(lambda: op.residual_product(U, U))  # the first call, not timed, makes the list
+    return typical * (len(degrees) + degrees.sum()) / (size + op.n_positive), fastest
 
 
 def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float]:
@@ -133,7 +133,7 @@ def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, flo
     step, of_systems = statistics.median(took[last]), statistics.median(systems[last])
     more = case.n / size if here is None else there.systems / max(here.systems, 1.0)
     estimate = (step - of_systems) * case.n / size + of_systems * more
-    return estimate / max(1.0, statistics.mean(passes[last])), sum(took)
+    return estimate / max(1.0, statistics.mean(passes[last])), len(took) * min(took[last])
 
 
 def _degree(case: Case, size: int, degrees: np.ndarray) -> float:
@@ -142,14 +142,18 @@ def _degree(case: Case, size: int, degrees: np.ndarray) -> float:
     return min(float(degrees.mean()), most)
 
 
-def _median(call: Callable[[], Any]) -> float:
+def _timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """Return the median and the least of the seconds that a call takes.
+
+    The least decides whether the size is large enough: on a busy machine, even a tiny call may take long.
+    """
     call()  # fills caches, and compiles what a warm-up leaves out
     seconds = []
     for _ in range(_ROUNDS):
         begin = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - begin)
-    return statistics.median(seconds)
+    return statistics.median(seconds), min(seconds)
 
 
 def _operator(case: Case, size: int, degree: float, *, tiled: bool = False, free: bool = False) -> Any:

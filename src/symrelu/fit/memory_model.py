@@ -322,7 +322,7 @@ def refusal(case: Case, memory: Memory, available: int) -> str:
     if memory.factors > memory.least / 2 and type(case.solver).__name__ == "LBFGS":
         remedies.append("solver='palm', which holds fewer arrays")
     if case.backend != "dask":
-        remedies.append("a cluster (backend='dask')")
+        remedies.append("backend='dask' on a cluster")
     return (
         f"A fit of {case.n} items with rank {case.rank} needs {in_words(memory.least)} in addition to M; "
         f"{in_words(available)} are available. M as packed takes {in_words(memory.matrix)}, the factor and the "
