@@ -65,6 +65,8 @@ class Cost:
         ends depends on M.
     fit_seconds : Range or None
         Of a fit, without its start and without compilation: the product of the two ranges, within ``max_time``.
+    refusal : str
+        Why the fit would be refused, with the figures and what to do; empty if it fits into memory.
     """
 
     n: int
