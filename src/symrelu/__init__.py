@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers
     )
     from symrelu.estimators import LinkPredictor, NeighborEmbedding, SymReLU, SymReLUClustering
     from symrelu.fit.checkpoint import Checkpoint
+    from symrelu.fit.cost import Cost, estimate_cost
     from symrelu.fit.decompose import decompose
     from symrelu.fit.rank_selection import RankSelection
     from symrelu.fit.selection import select_rank
@@ -40,6 +41,7 @@ __all__ = [
     "LBFGS",
     "PALM",
     "Checkpoint",
+    "Cost",
     "Eigen",
     "History",
     "LinkPredictor",
@@ -53,6 +55,7 @@ __all__ = [
     "baselines",
     "datasets",
     "decompose",
+    "estimate_cost",
     "graphs",
     "metrics",
     "plots",
@@ -67,6 +70,8 @@ _HOMES = {
     "PALM": "symrelu.solvers",
     "Eigen": "symrelu.solvers",
     "Checkpoint": "symrelu.fit.checkpoint",
+    "Cost": "symrelu.fit.cost",
+    "estimate_cost": "symrelu.fit.cost",
     "decompose": "symrelu.fit.decompose",
     "RankSelection": "symrelu.fit.rank_selection",
     "select_rank": "symrelu.fit.selection",

@@ -1,5 +1,6 @@
 """The command ``fit``, run as a user runs it."""
 
+import json
 import subprocess
 import sys
 import warnings
@@ -46,6 +47,51 @@ def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkey
     )
     assert code == 0
     assert "1 negative column" in out
+
+
+def test_a_dry_run_says_what_a_fit_costs(tmp_path, matrix_file, script):
+    done = script("fit", matrix_file, "--rank", 3, "--backend", "active", "--max-iter", 40, "--dry-run")
+    assert done.code == 0, done.err
+    shown = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert "model rank 3, LBFGS, backend active" in " ".join(shown)
+    assert any(line.startswith("memory ") and "in addition to M" in line for line in shown)
+    assert any(line.startswith("a fit of 30 to 41 evaluations ") for line in shown)
+    assert "fits into memory yes" in shown
+    assert list(tmp_path.iterdir()) == [matrix_file]
+
+
+def test_a_dry_run_as_json(matrix_file, monkeypatch, capsys):
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "--dry-run", "--json")
+    figures = json.loads(out)
+    assert code == 0
+    expected = {"command": "fit", "dry_run": True, "nodes": 60, "rank": 3, "backend": "sparse", "fits": True}
+    assert {name: figures[name] for name in expected} == expected
+    assert figures["memory"]["total"] >= figures["memory"]["factors"] == 27 * 60 * 3 * 8
+    low, high = figures["seconds_per_evaluation"]
+    assert 0 < low == high
+    assert figures["fit_seconds"] == pytest.approx([30 * low, 300 * high])
+
+
+def test_what_does_not_fit_into_memory(matrix_file, tmp_path, monkeypatch, capsys):
+    for module in ("cost", "memory_model"):
+        monkeypatch.setattr(f"symrelu.fit.{module}.available_memory", lambda: 1000)
+    code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "--dry-run", "--json")
+    assert code == 2
+    assert json.loads(out)["fits"] is False
+    assert "--backend dask on a cluster" in json.loads(out)["refusal"]
+    output = tmp_path / "fit.npz"
+    code, _, error = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "-o", output)
+    assert code == 2
+    assert "A fit of 60 items with rank 3 needs" in error
+    assert "1 kB are available" in error
+    assert "--backend dask on a cluster" in error
+    assert not output.exists()
+
+
+def test_a_fit_must_write_something(matrix_file, monkeypatch, capsys):
+    code, _, error = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3)
+    assert code == 2
+    assert "pass --output fit.npz, or --dry-run" in error
 
 
 @pytest.mark.parametrize(("loops", "expected"), [(0.0, "ignore"), (1.0, "fit")])

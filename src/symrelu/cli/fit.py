@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from scipy import sparse
 
-from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
+from symrelu import Checkpoint, Problem, Solution, Status, decompose, estimate_cost, metrics
 from symrelu.cli.advice import advice_of, for_command_line
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
@@ -27,22 +28,30 @@ EXAMPLES = (
     "symrelu fit graph.csv --rank 8 -o fit.npz",
     "symrelu fit matrix.npz -r 8 --n-negative auto --held-out 0.1 -o fit.npz",
     "symrelu fit graph.csv -r 8 --checkpoint fit.ckpt -o u.csv --plot curve.png",
+    "symrelu fit graph.csv -r 8 --dry-run",
 )
+
+_REFUSED_CODE = 2
+_OF_COST = ("rank", "solver", "n_negative", "init", "max_iter", "max_time", "backend")
 
 
 @with_options([*fit_options(), *graph_options()])
 def fit(
     file: GraphArgument,
     output: Annotated[
-        Path,
+        Path | None,
         table_option("npz file for the Solution; or a table of U"),
-    ],
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG or SVG file for the convergence curve.")] = None,
     mask: MaskFile = None,
     held_out: Annotated[
         float | None,
         typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print how much memory and time the fit will take, and do not fit."),
+    ] = False,
     **options: Any,
 ) -> None:
     """Decompose the matrix in FILE and save the Solution.
@@ -50,7 +59,29 @@ def fit(
     FILE may be a folder that 'symrelu blocks' wrote. Ctrl-C saves the best factor so far.
     """
     arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out}
-    run_fit("fit", **arguments, **options)
+    if dry_run:
+        _estimate(**arguments, **options)
+    elif output is None:
+        raise ValueError("fit must write something: pass --output fit.npz, or --dry-run to see what it costs.")
+    else:
+        run_fit("fit", **arguments, **options)
+
+
+def _estimate(**arguments: Any) -> None:
+    """Print what the fit would cost; exit as it would if it does not fit into memory."""
+    file, mask = arguments["file"], arguments["mask"]
+    settings = chosen_settings(arguments)
+    if arguments["workers"] is not None:
+        settings["backend"] = "dask"
+    matrix, _ = read_input(file, arguments, masked=mask is not None, folders=True)
+    problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
+    cost = estimate_cost(problem, **{name: settings[name] for name in _OF_COST})
+    cost = replace(cost, refusal=for_command_line(cost.refusal))
+    figures = cost.as_dict()
+    result = {"command": "fit", "dry_run": True, "file": file, "nodes": figures.pop("n"), **figures}
+    report(result, cost.rows())
+    if not cost.fits:
+        raise typer.Exit(_REFUSED_CODE)
 
 
 def run_fit(command: str, **arguments: Any) -> None:

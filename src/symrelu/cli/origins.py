@@ -18,7 +18,7 @@ from symrelu.fit.checkpoint import read_origin
 
 _INPUTS = ("file", "mask")
 _OUTPUTS = ("output", "plot")
-_OF_THE_SCREEN = ("json", "quiet")  # decided by each call
+_OF_A_CALL = ("json", "quiet", "dry_run")  # decided by each call
 _PLAIN = (str, bool, int, float, type(None))
 
 
@@ -68,7 +68,7 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
     if origin.get("command") != command.__name__ or not isinstance(stored, dict):
         raise _damaged(checkpoint, f"it is not that of 'symrelu {command.__name__}'")
     parameters = inspect.signature(command).parameters
-    known = {name: p for name, p in parameters.items() if name not in (*_OF_THE_SCREEN, "checkpoint")}
+    known = {name: p for name, p in parameters.items() if name not in (*_OF_A_CALL, "checkpoint")}
     if set(stored) != set(known):
         raise _damaged(checkpoint, "its arguments are not those of the command")
     folder = checkpoint.resolve().parent

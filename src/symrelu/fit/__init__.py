@@ -2,6 +2,9 @@
 
 ================= ===========================================================================
 decompose         the main function: settings in, Solution out
+cost              memory and time of a fit before it begins
+memory_model      the bytes of a fit, counted
+calibration       the seconds of an evaluation, from short runs on smaller data
 settings          the options of a fit as frozen values, each described and validated once
 starts            starting factors
 loop              the only iteration loop; a solver makes each step

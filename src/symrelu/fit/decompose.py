@@ -10,6 +10,7 @@ import numpy as np
 from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.levels import Beginning, Levels, fit_levels
 from symrelu.fit.loop import Callback, Outcome, check_solver_supported
+from symrelu.fit.memory_model import check_memory_of_fit
 from symrelu.fit.narration import narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import loop_state_of
@@ -145,6 +146,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
+    check_memory_of_fit(problem, model, start_settings, run_settings)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),

@@ -334,8 +334,7 @@ def _new_pass(
 def _new_desk(shared: Pass) -> Desk:
     rows, cols, columns = min(shared.side, len(shared.A)), min(shared.side, len(shared.B)), shared.V.shape[1]
     dtype = shared.A.dtype
-    bytes_of_a_tile = max(1, (rows + cols) * columns * dtype.itemsize)
-    places = int(np.clip(_BYTES_OF_A_QUEUE / bytes_of_a_tile, _SHORTEST_QUEUE, _LONGEST_QUEUE))
+    places = _places(rows + cols, columns, dtype.itemsize)
     return Desk(
         tile=np.empty(rows * cols, dtype),
         filled=np.zeros(2, np.int64),
@@ -344,6 +343,27 @@ def _new_desk(shared: Pass) -> Desk:
         mirrored=np.empty((places, cols * columns), dtype),
         sums=np.empty((places, len(Sums._fields))),
     )
+
+
+def _places(lines: int, columns: int, itemsize: int) -> int:
+    """Return how many tiles a queue holds, from the rows and columns of a tile together."""
+    return int(np.clip(_BYTES_OF_A_QUEUE / max(1, lines * columns * itemsize), _SHORTEST_QUEUE, _LONGEST_QUEUE))
+
+
+def bytes_of_a_desk(side: int, columns: int, itemsize: int) -> int:
+    """Return the bytes of what each worker of a pass has to itself.
+
+    Parameters
+    ----------
+    side : int
+        Side length of a tile.
+    columns : int
+        Of V.
+    itemsize : int
+        Bytes of a number.
+    """
+    places = _places(2 * side, columns, itemsize)
+    return (side * side + places * 2 * side * columns) * itemsize + places * 8 * (1 + len(Sums._fields)) + 16
 
 
 def rounds_of(row_blocks: int, column_blocks: int, symmetric: bool, both_sides: bool = False) -> np.ndarray:

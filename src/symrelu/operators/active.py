@@ -181,7 +181,7 @@ class Candidates:
         self.signs = signs
         self.known = known
         self.side = side
-        self.most = min(_PAIRS_PER_COLUMN * len(signs) * n, n * (n + 1) // 2)
+        self.most = longest_list(n, len(signs))
         self.listed: PairList | None = None
         self.slack = 0.0
         self._passes = 0  # since the last scan of all pairs
@@ -242,6 +242,11 @@ class Candidates:
         longest = max(0.0, -float(allowed.min(initial=0.0)))
         slack = min(_PASSES_OF_A_LIST * pace, longest)
         return slack if slack > _FEWEST_PASSES * pace else 0.0
+
+
+def longest_list(n: int, rank: int) -> int:
+    """Return how many pairs a list may hold."""
+    return min(_PAIRS_PER_COLUMN * rank * n, n * (n + 1) // 2)
 
 
 def counts_of_all(n: int) -> int:

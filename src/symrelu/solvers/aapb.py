@@ -82,6 +82,7 @@ class AAPB:
 
     State = AAPBState
     requires = frozenset[str]()
+    factors_held = 12
 
     step_size: float | str = 1.0
     momentum: float = 1.0

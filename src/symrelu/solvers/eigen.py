@@ -70,6 +70,7 @@ class Eigen:
 
     State = EigenState
     requires = frozenset[str]()
+    factors_held = 16
 
     momentum: float = 1.0
     sweeps: int = 1

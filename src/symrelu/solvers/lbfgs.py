@@ -81,6 +81,11 @@ class LBFGS:
     def __post_init__(self) -> None:
         check_count(self, "memory")
 
+    @property
+    def factors_held(self) -> int:
+        """Arrays of the size of U that a step holds at most."""
+        return 2 * self.memory + 7
+
     def init(self, op: Operator, U0: Any) -> LBFGSState:
         """Evaluate at U0."""
         return _evaluate(op, U0, _Memory(), _FIRST_DAMPING)

@@ -62,6 +62,7 @@ class PALM:
 
     State = PALMState
     requires = frozenset[str]()
+    factors_held = 9
 
     momentum: float = 0.0
 

@@ -1,0 +1,242 @@
+"""``estimate_cost``: the memory and the time of a fit, before it begins."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symrelu.fit.calibration import calibrate
+from symrelu.fit.memory_model import Case, Memory, in_words, memory_of, refusal
+from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.kernels.memory import available_memory
+from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
+from symrelu.plots.cards import card
+from symrelu.problem import Problem
+from symrelu.validation import check_choice, check_integer
+
+
+class Range(NamedTuple):
+    """The ends of a range."""
+
+    low: float
+    high: float
+
+
+# How many evaluations fits took. Those in results/signed and results/starts that reached their tolerance, and
+# graphs of 4000 to 64,000 nodes to a relative error of 1e-4, took 27 to 116 with LBFGS; the synthetic matrices
+# of results/synthetic that do not have so low a rank ended at the limit of 300 there. Methods of first order
+# took 66 and more, and most of them ended at a limit of 1000.
+_EVALUATIONS = {
+    "LBFGS": Range(30, 300),
+    "Eigen": Range(30, 500),
+    "AAPB": Range(70, 1000),
+    "PALM": Range(70, 1000),
+}
+_EVALUATIONS_OF_OTHERS = Range(30, 1000)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fit will cost, as :func:`symrelu.estimate_cost` returns it.
+
+    Attributes
+    ----------
+    n, entries, rank : int
+        Items, positive entries of M, and columns of U.
+    dtype, solver, backend : str
+        As in the fit; the backend is not "auto".
+    threads : int
+        That a pass may use.
+    memory : Memory
+        Bytes that the fit needs in addition to M: ``total`` is its peak; ``matrix``, ``factors``, ``tiles``,
+        ``pairs`` and ``levels`` are its parts.
+    available : int or None
+        Bytes that this process can still allocate, or None if the system does not say.
+    seconds_per_evaluation : Range or None
+        With what the solver does in between. The ends differ with the backend "active": the lower one is a pass
+        over the support, the upper one a pass over all pairs in tiles, as at the beginning of many fits. None
+        for the backend "dask", whose speed is that of its workers.
+    evaluations : Range
+        How many evaluations fits take that were measured with this solver, within ``max_iter``. Where yours
+        ends depends on M.
+    fit_seconds : Range or None
+        Of a fit, without its start and without compilation: the product of the two ranges, within ``max_time``.
+    refusal : str
+        Why the fit would be refused, with the figures and what to do; empty if it fits into memory.
+    """
+
+    n: int
+    entries: int
+    rank: int
+    dtype: str
+    solver: str
+    backend: str
+    threads: int
+    memory: Memory
+    available: int | None
+    seconds_per_evaluation: Range | None
+    evaluations: Range
+    fit_seconds: Range | None
+    refusal: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fit can fit into memory; :func:`symrelu.decompose` refuses it otherwise."""
+        return not self.refusal
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all figures as plain values, for JSON."""
+        plain = asdict(self)
+        for name in ("seconds_per_evaluation", "evaluations", "fit_seconds"):
+            plain[name] = None if plain[name] is None else list(plain[name])
+        plain["memory"]["total"] = self.memory.total
+        return plain | {"fits": self.fits}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the figures as names with texts."""
+        memory = self.memory
+        parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
+        parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
+        available = "unknown" if self.available is None else in_words(self.available)
+        per, total = self.seconds_per_evaluation, self.fit_seconds
+        unknown = "depends on the workers"
+        return [
+            ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
+            ("model", f"rank {self.rank}, {self.solver}, backend {self.backend}, {_threads(self.threads)}"),
+            ("memory", f"{in_words(memory.total)} in addition to M; {available} available"),
+            ("of which", ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)),
+            ("an evaluation", unknown if per is None else _between(*map(_seconds, per))),
+            (
+                f"a fit of {self.evaluations.low:g} to {self.evaluations.high:g} evaluations",
+                unknown if total is None else _between(*map(_seconds, total)),
+            ),
+            ("fits into memory", "yes" if self.fits else f"no. {self.refusal}"),
+        ]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        return "\n".join(f"{name:{width}}  {text}" for name, text in self.rows())
+
+    def _repr_html_(self) -> str:
+        return card("The cost of a fit", self.rows())
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread{'' if count == 1 else 's'}"
+
+
+def _between(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def _seconds(seconds: float) -> str:
+    """Return a duration with two digits, or in hours and minutes if it is long."""
+    if seconds >= 100:
+        return str(timedelta(seconds=round(seconds)))
+    return f"{seconds:.2g} s" if seconds >= 0.1 else f"{1e3 * seconds:.2g} ms"
+
+
+@documented
+def estimate_cost(
+    M: Any,
+    rank: int,
+    *,
+    solver: Any = Run.solver,
+    n_negative: int | str = Model.n_negative,
+    diagonal: str = Model.diagonal,
+    mask: Any | None = None,
+    init: Any = Start.init,
+    max_iter: int = Limits.max_iter,
+    max_time: float | None = Limits.max_time,
+    backend: str = Run.backend,
+    dtype: Any | None = None,
+    threads: int | None = None,
+) -> Cost:
+    """Estimate the memory and the time of a fit, without making it.
+
+    Memory is counted. Time is measured for less than a second, with the same kernels on smaller data (the first
+    call in a new environment also compiles them). The other settings of :func:`symrelu.decompose` have no
+    influence.
+
+    Parameters
+    ----------
+    M : matrix, graph, table, tensor, block folder or Problem
+        As for :func:`symrelu.decompose`.
+    mask : sparse or dense bool matrix of shape (n, n), optional
+        True where the entry of M is unobserved.
+    dtype : {"float32", "float64"}, optional
+        As if M had this type; by default its own.
+    threads : int, optional
+        As if a pass could use so many threads; by default as many as it will (those of BLAS).
+
+    Returns
+    -------
+    cost : Cost
+        ``print(cost)`` shows it. What most need: ``cost.memory.total``, ``cost.seconds_per_evaluation``,
+        ``cost.fit_seconds`` and ``cost.fits``.
+
+    Examples
+    --------
+    >>> from symrelu import estimate_cost
+    >>> from symrelu.datasets import make_relu_gram
+    >>> M, _ = make_relu_gram(200, 5, random_state=0)
+    >>> cost = estimate_cost(M, 5)
+    >>> cost.fits, cost.backend, cost.memory.factors == 27 * 200 * 5 * 8
+    (True, 'dense', True)
+    """
+    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal)
+    limits = Limits(max_iter=max_iter, max_time=max_time)
+    run = Run(solver=solver, backend=backend)
+    start = Start(init=init)
+    if threads is not None:
+        threads = check_integer("threads", threads, 1)
+    problem = Problem.of(M, mask, diagonal)
+    model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
+    start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
+    with nullcontext() if threads is None else at_most_threads(threads):
+        case = Case.of(problem, model, start, run)
+        if dtype is not None:
+            name = check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64"))
+            case = replace(case, dtype=np.dtype(name))
+        return _cost(case, _degrees(problem), limits)
+
+
+def _degrees(problem: Problem) -> np.ndarray:
+    """Return the number of entries of each row of M; for a block folder, no numbers."""
+    if hasattr(problem.M, "manifest"):
+        return np.empty(0, np.int64)
+    return np.diff(problem.M.indptr) if problem.is_sparse else np.count_nonzero(problem.M, axis=1)
+
+
+def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
+    memory, available = memory_of(case), available_memory()
+    name = type(case.solver).__name__
+    low, high = _EVALUATIONS.get(name, _EVALUATIONS_OF_OTHERS)
+    # A step takes one evaluation or a few, and the starting factor takes one.
+    evaluations = Range(min(low, limits.max_iter + 1), min(high, limits.max_iter + 1))
+    per, seconds = None, None
+    if case.backend != "dask":
+        with single_threaded_blas(), kept_threads():
+            timed = calibrate(case, degrees)
+        per = Range(timed.support + timed.solver, timed.tiles + timed.solver)
+        longest = limits.max_time or np.inf
+        seconds = Range(*(float(min(a * b, longest)) for a, b in zip(per, evaluations, strict=True)))
+    return Cost(
+        n=case.n,
+        entries=case.entries,
+        rank=case.rank,
+        dtype=str(case.dtype),
+        solver=name,
+        backend=case.backend,
+        threads=case.threads,
+        memory=memory,
+        available=available,
+        seconds_per_evaluation=per,
+        evaluations=evaluations,
+        fit_seconds=seconds,
+        refusal=refusal(case, memory, available) if available is not None and memory.least > available else "",
+    )

@@ -1,0 +1,339 @@
+"""How much memory a fit needs, counted before it begins: nothing is allocated and nothing is timed.
+
+A fit has phases, and its peak is that of the largest one: M is copied without its unobserved entries, the start
+computes eigenvectors, the entries are sorted by tile, and a solver makes its steps. The counts are those of the
+arrays in these phases, in bytes; ``tests/fit/test_memory_model.py`` compares them with what fits allocate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symrelu.fit.settings import Model, Run, Start
+from symrelu.kernels.memory import available_memory
+from symrelu.kernels.streaming import bytes_of_a_desk
+from symrelu.kernels.threads import allowed_threads
+from symrelu.kernels.tiles import TILE, blocks_of, tile_side
+from symrelu.operators import chosen_backend
+from symrelu.operators.active import longest_list
+from symrelu.problem import Problem
+from symrelu.validation import stored
+
+# Arrays of the size of U in a step of a solver that does not declare ``factors_held``.
+_HELD_BY_OTHERS = 16
+
+# So many of them do not exist yet, or no longer, while a pass has its tiles. With negative columns there are
+# products of U and the signs in addition, and more steps are tried again.
+_NOT_IN_A_PASS = 2
+_SIGNED = 2
+
+# A start by eigenvectors holds so many float64 arrays of the size of U, or so many vectors for each of its
+# columns in addition to those in which ARPACK searches.
+_FACTORS_OF_A_START = 6
+_VECTORS_OF_A_START = 3
+
+# Bytes for each pair of a list, while a pass also holds the positive ones, at most all of them: columns,
+# rows, places and two copies of the values, which are counted separately.
+_BYTES_OF_A_PAIR = 24
+
+# Bytes of all smaller matrices of a multilevel start, for each entry of M.
+_BYTES_OF_COARSER_ENTRIES = 100
+
+_TILED = ("sparse", "dense", "active")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the cost of a fit depends on.
+
+    Attributes
+    ----------
+    n, rank : int
+    entries : int
+        Positive entries of M.
+    hidden : int
+        Unobserved entries, those of an ignored diagonal included.
+    dtype : numpy.dtype
+        Of M and the factor.
+    index_bytes : int
+        Bytes of a column number of M; 0 if M is dense.
+    backend : str
+        Not "auto".
+    threads : int
+        That a pass may use.
+    solver : Solver
+    init : str
+        The name of a start, or "array".
+    n_negative : int or "auto"
+        Negative columns; "auto" counts eigenvalues before the start.
+    rescaled : bool
+        Whether the entries of M are divided by a power of 4.
+    packed : bool
+        Whether M is packed for this backend already.
+    """
+
+    n: int
+    rank: int
+    entries: int
+    hidden: int
+    dtype: np.dtype[Any]
+    index_bytes: int
+    backend: str
+    threads: int
+    solver: Any
+    init: str
+    n_negative: int | str
+    rescaled: bool
+    packed: bool
+
+    @classmethod
+    def of(cls, problem: Problem, model: Model, start: Start, run: Run) -> Case:
+        """Return the case of a fit with validated settings, with the threads that it would use."""
+        backend = chosen_backend(run.backend, problem.M)
+        return cls(
+            n=problem.n,
+            rank=model.rank,
+            entries=_entries_of(problem),
+            hidden=0 if problem.unknown is None else int(problem.unknown.nnz),
+            dtype=problem.dtype,
+            index_bytes=_index_bytes_of(problem),
+            backend=backend,
+            threads=allowed_threads(),
+            solver=run.solver,
+            init=start.init if isinstance(start.init, str) else "array",
+            n_negative=model.n_negative,
+            rescaled=backend != "dask" and problem.exponent != 0,
+            packed=backend in problem._packed,
+        )
+
+    @property
+    def factor(self) -> int:
+        """Bytes of an array of the size of U."""
+        return self.n * self.rank * self.dtype.itemsize
+
+    @property
+    def by_eigenvectors(self) -> bool:
+        """Whether the start, or the number of negative columns, is computed from eigenvectors."""
+        return self.imputes or self.init == "spectral"
+
+    @property
+    def imputes(self) -> bool:
+        """Whether products with M are needed in which the zeros are replaced."""
+        return self.n_negative == "auto" or self.init in ("imputed", "multilevel")
+
+
+def _entries_of(problem: Problem) -> int:
+    """Return the number of positive entries of M."""
+    manifest = getattr(problem.M, "manifest", None)  # of a block folder, which knows them
+    if manifest is not None:
+        return int(manifest.off_diagonal.entries + manifest.diagonal.entries)
+    return int(np.count_nonzero(stored(problem.M)))
+
+
+def _index_bytes_of(problem: Problem) -> int:
+    return int(getattr(problem.M, "indices", np.empty(0, np.int64)).itemsize) if problem.is_sparse else 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a fit needs in addition to M as it is passed.
+
+    Attributes
+    ----------
+    matrix : int
+        M as it is packed, with what is derived from it.
+    factors : int
+        The factor and the state of the solver, with the arrays of a step.
+    tiles : int
+        The tiles of all threads.
+    pairs : int
+        The longest list that the backend "active" may hold; 0 for the others.
+    levels : int
+        The smaller matrices that ``init="multilevel"`` may make; 0 for other starts.
+    least : int
+        The peak of all phases together, if the list stays empty and there are no smaller matrices.
+    """
+
+    matrix: int
+    factors: int
+    tiles: int
+    pairs: int
+    levels: int
+    least: int
+
+    @property
+    def total(self) -> int:
+        """The peak of all phases together, with the longest list and all smaller matrices."""
+        return self.least + self.pairs + self.levels
+
+
+def memory_of(case: Case) -> Memory:
+    """Return how much memory a fit needs.
+
+    Parameters
+    ----------
+    case : Case
+
+    Returns
+    -------
+    memory : Memory
+    """
+    copied, derived, packed, sorting = _matrix(case)
+    copying = _copying(case)
+    tiles = _tiles(case)
+    held = getattr(case.solver, "factors_held", _HELD_BY_OTHERS) * case.factor
+    in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
+    steps = max(held, in_a_pass + tiles)
+    kept = copied + derived
+    phases = (
+        copied + copying,
+        kept + _start(case),
+        kept + case.factor + max(packed, sorting),
+        kept + packed + steps,
+    )
+    return Memory(
+        matrix=kept + packed,
+        factors=held,
+        tiles=tiles,
+        pairs=_pairs(case),
+        levels=case.entries * _BYTES_OF_COARSER_ENTRIES if case.init == "multilevel" else 0,
+        least=max(phases),
+    )
+
+
+def _pairs(case: Case) -> int:
+    """Return the bytes of the longest list of pairs."""
+    each = _BYTES_OF_A_PAIR + 2 * case.dtype.itemsize
+    return each * longest_list(case.n, case.rank) if case.backend == "active" else 0
+
+
+def _matrix(case: Case) -> tuple[int, int, int, int]:
+    """Return the bytes of the copy of M, of what is derived from it and of its packed entries, and for sorting.
+
+    M that is packed already counts as nothing.
+    """
+    if case.packed or case.backend == "dask":
+        return 0, 0, 0, 0
+    n, size, index = case.n, case.dtype.itemsize, case.index_bytes
+    if case.backend == "torch":
+        return (n * n if not index else case.entries + case.hidden) * (size + 8 * bool(index)), 0, 0, 0
+    if case.backend == "reference":  # with the booleans of the observed and of the ignored entries
+        return n * n * (size + 2), 0, 0, 0
+    whole = case.backend == "dense"
+    copied = 0
+    if whole:
+        copied = n * n * size if index or case.hidden or case.rescaled else 0
+    elif case.hidden:
+        copied = case.entries * (size + index)
+    elif case.rescaled:
+        copied = case.entries * size
+    derived = 4 * case.entries if whole or index == 8 else 8 * n  # the columns of the support, or its rows
+    if case.imputes or case.backend == "active":
+        derived += (case.entries + case.hidden) * (size + 8) + 8 * n
+    if whole:
+        return copied, derived, 0, 0
+    blocks = blocks_of(n, tile_side(n, case.rank))
+    packed = _packed(case.entries, blocks, size) + _packed(case.hidden, blocks, 1)
+    sorting = max(
+        case.entries * _sorted(index, size),
+        _packed(case.entries, blocks, size) + case.hidden * _sorted(index, 1),
+    )
+    return copied, derived, packed, sorting
+
+
+def _sorted(index: int, size: int) -> int:
+    """Return the bytes for each entry while entries are sorted by tile."""
+    return 15 * index // 4 + 13 + size
+
+
+def _packed(entries: int, blocks: int, size: int) -> int:
+    """Return the bytes of entries in the tiles on and above the diagonal."""
+    return int(entries * (8 + size) * (1 + 1 / blocks) / 2) + 8 * blocks * blocks * bool(entries)
+
+
+def _copying(case: Case) -> int:
+    """Return what the copy of M needs for a while."""
+    n, size = case.n, case.dtype.itemsize
+    if case.packed:
+        return 0
+    # The norm is computed in float64, that of a dense M in blocks of rows.
+    converted = 8 * (size < 8)
+    if case.backend == "dense":
+        block = min(n, TILE) * n * (size + converted)
+        return block + (n * n * size if case.index_bytes and case.hidden else 0)
+    return case.entries * converted if case.backend in _TILED else 0
+
+
+def _tiles(case: Case) -> int:
+    """Return the bytes of the tiles of all threads."""
+    if case.backend == "torch":
+        return 4 * 2**19 * case.dtype.itemsize
+    if case.backend == "reference":
+        return case.n**2 * (7 * case.dtype.itemsize + 25)
+    if case.backend == "dask":
+        return 3 * case.factor  # what is sent, and what comes back
+    side = tile_side(case.n, case.rank)
+    workers = min(case.threads, blocks_of(case.n, side))
+    return workers * bytes_of_a_desk(min(side, case.n), case.rank, case.dtype.itemsize)
+
+
+def _start(case: Case) -> int:
+    """Return the bytes of the arrays from which a starting factor is computed, which are float64."""
+    n, rank = case.n, case.rank
+    if not case.by_eigenvectors:
+        return 3 * n * rank * 8
+    if 2 * rank >= n:  # all eigenvectors, by a dense method
+        return 5 * n * n * 8
+    searched = max(2 * rank + 1, 20)  # ARPACK
+    eigenvectors = 8 * n * max(_FACTORS_OF_A_START * rank, searched + _VECTORS_OF_A_START * rank)
+    # Where entries are unobserved, the sum of two sparse matrices is formed first.
+    adding = case.entries * (case.dtype.itemsize + 10) if case.imputes and case.hidden else 0
+    return max(eigenvectors, adding)
+
+
+def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run) -> None:
+    """Raise a MemoryError if a fit cannot fit into the memory that is available.
+
+    Parameters
+    ----------
+    problem : Problem
+    model, start, run
+        The validated settings of the fit.
+    """
+    available = available_memory()
+    if available is None:
+        return
+    case = Case.of(problem, model, start, run)
+    memory = memory_of(case)
+    if memory.least > available:
+        raise MemoryError(refusal(case, memory, available))
+
+
+def refusal(case: Case, memory: Memory, available: int) -> str:
+    """Return why a fit is refused: the figures, and what to do."""
+    remedies = ["a smaller rank"]
+    if case.dtype.itemsize > 4:
+        remedies.append("M in float32")
+    if case.index_bytes and case.backend in ("dense", "reference"):
+        remedies.append("backend='sparse'")
+    if memory.factors > memory.least / 2 and type(case.solver).__name__ == "LBFGS":
+        remedies.append("solver='palm', which holds fewer arrays")
+    if case.backend != "dask":
+        remedies.append("backend='dask' on a cluster")
+    return (
+        f"A fit of {case.n} items with rank {case.rank} needs {in_words(memory.least)} in addition to M; "
+        f"{in_words(available)} are available. M as packed takes {in_words(memory.matrix)}, the factor and the "
+        f"state of the solver {in_words(memory.factors)}, the tiles {in_words(memory.tiles)}. "
+        f"Use {', '.join(remedies[:-1])}{' or ' if len(remedies) > 1 else ''}{remedies[-1]}."
+    )
+
+
+def in_words(count: int) -> str:
+    """Return a number of bytes with a unit."""
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e3:.3g} kB"

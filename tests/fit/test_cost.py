@@ -1,0 +1,149 @@
+"""``estimate_cost``: the figures, how they are shown, and that nothing is fitted."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from symrelu import Cost, Problem, decompose, estimate_cost
+from symrelu.fit import cost as module
+from symrelu.fit.calibration import Seconds
+from symrelu.graphs import write_blocks
+from symrelu.kernels.threads import allowed_threads
+
+M = sparse.csr_array(np.kron(np.eye(10), np.ones((4, 4))))
+
+
+@pytest.fixture
+def calibrated(monkeypatch):
+    """Let the calibration give known seconds, and record the cases."""
+    cases = []
+
+    def calibrate(case, degrees):
+        cases.append((case, degrees))
+        return Seconds(tiles=2.0, support=0.5, solver=1.0)
+
+    monkeypatch.setattr(module, "calibrate", calibrate)
+    return cases
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_figures():
+    cost = estimate_cost(M, 3)
+    assert (cost.n, cost.entries, cost.rank, cost.dtype) == (40, 160, 3, "float64")
+    assert (cost.solver, cost.backend, cost.threads) == ("LBFGS", "sparse", allowed_threads())
+    assert cost.seconds_per_evaluation == (1.5, 3.0)
+    assert cost.evaluations == (30, 300)
+    assert cost.fit_seconds == (45, 900)
+    assert cost.fits
+    assert cost.memory.total < cost.available
+
+
+def test_the_real_calibration():
+    cost = estimate_cost(M, 3)
+    low, high = cost.seconds_per_evaluation
+    assert 0 < low == high < 60
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_limits_bound_the_range():
+    assert estimate_cost(M, 3, max_iter=99).evaluations == (30, 100)
+    assert estimate_cost(M, 3, max_iter=4).evaluations == (5, 5)
+    assert estimate_cost(M, 3, max_time=50).fit_seconds == (45, 50)
+    assert estimate_cost(M, 3, solver="aapb").evaluations == (70, 1000)
+
+
+def test_as_if_the_type_or_the_threads_were_others(calibrated):
+    double, single = estimate_cost(M, 3), estimate_cost(M, 3, dtype="float32", threads=7)
+    assert single.memory.factors * 2 == double.memory.factors
+    assert (single.dtype, single.threads) == ("float32", 7)
+    assert calibrated[-1][0].dtype == np.float32
+    assert estimate_cost(M, 3).threads == double.threads, "only for one call"
+
+
+def test_rows_are_counted_in_arrays_too(calibrated):
+    dense = estimate_cost(M.toarray(), 3)
+    assert (dense.backend, dense.entries) == ("dense", 160)
+    np.testing.assert_array_equal(calibrated[-1][1], np.full(40, 4))
+
+
+@pytest.mark.usefixtures("calibrated")
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        ({"threads": 0}, ValueError, "threads must be an integer of at least 1, got 0"),
+        ({"dtype": "int64"}, ValueError, "dtype must be one of 'float32', 'float64', got 'int64'"),
+        ({"rank": 41}, ValueError, "rank must be an integer from 1 to 40"),
+        ({"backend": "gpu"}, ValueError, "backend must be one of"),
+        ({"init": "svd"}, ValueError, "init must be one of"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1"),
+    ],
+)
+def test_settings_are_those_of_decompose(bad, error, message):
+    with pytest.raises(error, match=message):
+        estimate_cost(M, **{"rank": 3} | bad)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_what_decompose_refuses_does_not_fit(monkeypatch):
+    for place in ("symrelu.fit.cost", "symrelu.fit.memory_model"):
+        monkeypatch.setattr(f"{place}.available_memory", lambda: 1000)
+    cost = estimate_cost(M, 3)
+    assert not cost.fits
+    with pytest.raises(MemoryError, match=re.escape(cost.refusal)):
+        decompose(M, 3)
+    assert f"no. {cost.refusal}" in str(cost)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_what_is_available_may_be_unknown(monkeypatch):
+    monkeypatch.setattr(module, "available_memory", lambda: None)
+    cost = estimate_cost(M, 3)
+    assert cost.fits
+    assert "unknown available" in str(cost)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_the_problem_stays_as_it_was():
+    problem = Problem.of(M)
+    estimate_cost(problem, 3)
+    assert not problem._packed
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_text_card_and_json():
+    cost = estimate_cost(M, 3, backend="active", init="multilevel")
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(cost).splitlines())
+    assert lines["matrix"] == "40 x 40, 160 entries, float64"
+    assert lines["an evaluation"] == "1.5 s to 3 s"
+    assert lines["a fit of 30 to 300 evaluations"] == "45 s to 0:15:00"
+    assert lines["fits into memory"] == "yes"
+    assert "list of pairs, at most" in lines["of which"]
+    assert "smaller matrices, at most" in lines["of which"]
+    html = cost._repr_html_()
+    assert all(text in html for text in lines.values())
+    plain = json.loads(json.dumps(cost.as_dict()))
+    assert plain["memory"]["total"] == cost.memory.total
+    assert plain["fit_seconds"] == [45, 900]
+    assert plain["fits"] is True
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.00123, "1.2 ms"), (0.12, "0.12 s"), (9.94, "9.9 s"), (3661.2, "1:01:01")]
+)
+def test_durations(seconds, text):
+    assert module._seconds(seconds) == text
+
+
+def test_a_cluster_has_its_own_speed(tmp_path, calibrated):
+    pytest.importorskip("distributed")
+    write_blocks(M, tmp_path / "blocks")
+    for source, settings in ((tmp_path / "blocks", {}), (M, {"backend": "dask"})):
+        cost = estimate_cost(source, 3, **settings)
+        assert isinstance(cost, Cost)
+        assert (cost.backend, cost.entries, cost.memory.matrix) == ("dask", 160, 0)
+        assert cost.seconds_per_evaluation is cost.fit_seconds is None
+        assert "depends on the workers" in str(cost)
+    assert not calibrated

@@ -1,0 +1,301 @@
+"""The memory of a fit: counted before, and compared with what a fit allocates."""
+
+import gc
+import json
+import subprocess
+import sys
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from symrelu import AAPB, LBFGS, PALM, Eigen, Problem, SymReLU, decompose
+from symrelu.fit import memory_model as module
+from symrelu.fit.memory_model import Case, in_words, memory_of
+from symrelu.fit.settings import Model, Run, Start
+from symrelu.kernels.streaming import _new_desk, _new_pass
+from symrelu.kernels.threads import at_most_threads
+from symrelu.kernels.tiles import tile_side
+from symrelu.operators.active import longest_list
+
+SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen()}
+STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
+SHORT = LBFGS(memory=3)  # full after so few steps
+
+
+def graph(n, degree, dtype="float64", index="int32"):
+    rng = np.random.default_rng(0)
+    rows, cols = rng.integers(0, n, (2, n * degree // 2))
+    upper = sparse.triu(sparse.csr_array((rng.random(len(rows)), (rows, cols)), shape=(n, n)), 1, "csr")
+    M = sparse.csr_array(upper + upper.T).astype(dtype)
+    M.indices, M.indptr = M.indices.astype(index), M.indptr.astype(index)
+    return M
+
+
+def memory(problem, rank, *, n_negative=0, init="imputed", solver="lbfgs", backend="auto"):
+    run = Run(solver=solver, backend=backend)
+    return memory_of(Case.of(problem, Model(rank=rank, n_negative=n_negative), Start(init=init), run))
+
+
+def allocated(M, rank, **settings):
+    """Return the peak of what a fit allocates, in bytes."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        decompose(M, rank, **STEPS, **settings)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """One thread, and everything compiled: compiling needs memory too."""
+    with at_most_threads(1):
+        for dtype in ("float32", "float64"):
+            M = graph(300, 5, dtype)
+            for solver in SOLVERS:
+                decompose(M, 3, solver=solver, max_iter=2)
+            decompose(M, 3, backend="active", n_negative=1, max_iter=2)
+            decompose(M.toarray(), 3, max_iter=2)
+        decompose(graph(1100, 10), 3, init="multilevel", max_iter=2)
+        yield
+
+
+# Wide factors, for which those count, and narrow ones, for which the entries of M do.
+@pytest.mark.parametrize(
+    ("n", "degree", "rank", "settings"),
+    [
+        (1500, 10, 24, {"solver": SHORT}),
+        (1500, 10, 24, {"solver": SHORT, "diagonal": "ignore", "n_negative": 1}),
+        (1500, 10, 24, {"solver": "aapb"}),
+        (1500, 10, 24, {"solver": "palm", "init": "random"}),
+        (2500, 10, 32, {"solver": "eigen"}),
+        (1500, 120, 2, {"solver": SHORT}),
+        (1500, 120, 2, {"solver": SHORT, "diagonal": "ignore"}),
+        (1500, 120, 2, {"init": "random", "solver": "palm"}),
+        (600, 60, 8, {"solver": SHORT, "backend": "dense"}),
+        (600, 60, 8, {"solver": SHORT, "backend": "dense", "diagonal": "ignore"}),
+    ],
+)
+@pytest.mark.parametrize(("dtype", "index"), [("float64", "int64"), ("float32", "int32")])
+def test_a_fit_allocates_what_was_announced(n, degree, rank, settings, dtype, index):
+    M = graph(n, degree, dtype, index)
+    counted = {name: value for name, value in settings.items() if name != "diagonal"}
+    announced = memory(Problem.of(M, None, settings.get("diagonal", "fit")), rank, **counted).total
+    assert 1 / 1.25 <= allocated(M, rank, **settings) / announced <= 1.2
+
+
+@pytest.mark.parametrize("diagonal", ["fit", "ignore"])
+def test_a_fit_of_an_array(diagonal):
+    M = graph(900, 60).toarray()
+    announced = memory(Problem.of(M, None, diagonal), 32, solver=SHORT).total
+    assert 1 / 1.25 <= allocated(M, 32, solver=SHORT, diagonal=diagonal) / announced <= 1.2
+
+
+@pytest.mark.parametrize("extra", [{"backend": "active"}, {"init": "multilevel"}])
+def test_what_depends_on_the_fit_lies_between_the_ends(extra):
+    M = graph(1100, 10)
+    announced = memory(Problem.of(M, None, "ignore"), 16, n_negative=1, solver=SHORT, **extra)
+    assert announced.least < announced.total
+    used = allocated(M, 16, n_negative=1, diagonal="ignore", solver=SHORT, **extra)
+    assert 0.8 * announced.least <= used <= 1.2 * announced.total
+
+
+PROGRAM = """
+import ctypes, gc, json
+from pathlib import Path
+import numpy as np
+from scipy import sparse
+from symrelu import Problem, decompose
+from symrelu.fit.memory_model import Case, memory_of
+from symrelu.fit.settings import Model, Run, Start
+
+def ring(n, width):
+    rows = np.repeat(np.arange(n), width)
+    cols = (rows + np.tile(np.arange(1, width + 1), n)) % n
+    upper = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(n, n))
+    return sparse.csr_array(upper + upper.T)
+
+def resident(entry):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(entry))
+
+steps = {"tol": 0, "gtol": 0, "ftol": 0, "random_state": 0, "init": "random", "max_iter": 12}
+decompose(ring(300, 3), 3, **steps)
+M = ring(5000, 5)
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # what compiling left free
+Path("/proc/self/clear_refs").write_text("5")  # the peak begins again
+before = resident("VmRSS")
+decompose(M, 64, **steps)
+rise = resident("VmHWM") - before
+announced = memory_of(Case.of(Problem.of(M), Model(rank=64), Start(init="random"), Run())).total
+print(json.dumps({"rise": rise, "announced": announced}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others cannot forget an earlier peak")
+def test_the_peak_of_a_process():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300)
+    figures = json.loads(done.stdout or f'"{done.stderr}"')
+    assert 0.7 * figures["announced"] <= figures["rise"] <= 1.2 * figures["announced"]
+
+
+def size(*arrays):
+    return sum(array.nbytes for array in arrays)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("n", "rank"), [(40, 3), (700, 7), (700, 40)])
+def test_parts_are_those_of_the_arrays(n, rank, dtype):
+    """Oracle: the arrays themselves."""
+    problem = Problem.of(graph(n, 6, dtype, "int64"))
+    counted = memory(problem, rank)
+    assert counted.factors == (2 * 10 + 7) * n * rank * np.dtype(dtype).itemsize
+    U = np.zeros((n, rank), dtype)
+    desk = _new_desk(_new_pass(U, U, U, True, tile_side(n, rank)))
+    assert counted.tiles == size(*desk)
+    op = problem.operator(np.ones(rank))
+    not_zero = op._not_zero
+    kept = size(not_zero.data, not_zero.indices, not_zero.indptr, op.support[1])
+    support, _ = op._packed()
+    kept += size(support.start, support.rows, support.cols, support.values)
+    assert counted.matrix == pytest.approx(kept, rel=0.02)
+
+
+def test_a_matrix_that_is_packed_already_counts_as_nothing():
+    problem = Problem.of(graph(500, 60))
+    before = memory(problem, 2)
+    problem.operator(np.ones(2))
+    after = memory(problem, 2)
+    assert before.matrix > after.matrix == 0
+    assert before.factors == after.factors
+
+
+def test_lists_and_levels_count_only_where_they_can_exist():
+    problem = Problem.of(graph(500, 6))
+    assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
+    assert memory(problem, 2, backend="active").pairs == (24 + 2 * 8) * longest_list(500, 2)
+    assert memory(problem, 2, init="multilevel").levels > 0
+
+
+CASE = Case(
+    n=3000,
+    rank=8,
+    entries=30_000,
+    hidden=0,
+    dtype=np.dtype("float64"),
+    index_bytes=4,
+    backend="sparse",
+    threads=1,
+    solver=LBFGS(),
+    init="imputed",
+    n_negative=0,
+    rescaled=False,
+    packed=False,
+)
+
+
+@given(
+    n=st.integers(2000, 10**7),
+    rank=st.integers(1, 512),
+    degree=st.integers(1, 100),
+    solver=st.sampled_from(list(SOLVERS.values())),
+    backend=st.sampled_from(["sparse", "dense", "active", "torch", "reference", "dask"]),
+    init=st.sampled_from(["imputed", "spectral", "random", "multilevel", "array"]),
+    hidden=st.booleans(),
+)
+def test_more_needs_more_memory(n, rank, degree, solver, backend, init, hidden):
+    case = replace(
+        CASE, n=n, rank=rank, entries=n * degree, hidden=n * hidden, solver=solver, backend=backend, init=init
+    )
+    counted = memory_of(case)
+    assert 0 < counted.least <= counted.total
+    larger = [
+        replace(case, n=2 * n, entries=2 * case.entries, hidden=2 * case.hidden),
+        replace(case, rank=2 * rank),
+        replace(case, entries=2 * case.entries),
+        replace(case, threads=2),
+    ]
+    for other in map(memory_of, larger):
+        assert other.least >= counted.least
+        assert other.total >= counted.total
+    assert memory_of(replace(case, dtype=np.dtype("float32"))).factors * 2 == counted.factors
+
+
+class Stepless:
+    """A solver that does not say how many arrays it holds."""
+
+    def init(self, op, U0):
+        raise AssertionError
+
+    def step(self, op, state):
+        raise AssertionError
+
+
+def test_a_solver_that_does_not_say_what_it_holds():
+    assert memory_of(replace(CASE, solver=Stepless())).factors == 16 * 3000 * 8 * 8
+
+
+def pretend(monkeypatch, available):
+    monkeypatch.setattr(module, "available_memory", lambda: available)
+
+
+def fail(*_, **__):
+    raise AssertionError("work was done")
+
+
+def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
+    M = graph(500, 6)
+    needed = memory(Problem.of(M), 64, init="random").least
+    pretend(monkeypatch, needed)
+    decompose(M, 64, init="random", max_iter=1)
+    pretend(monkeypatch, needed - 1)
+    monkeypatch.setattr(Problem, "operator", fail)
+    with pytest.raises(MemoryError) as refused:
+        decompose(M, 64, init="random", max_iter=1)
+    message = str(refused.value)
+    assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
+    assert "a smaller rank, M in float32, solver='palm', which holds fewer arrays or backend='dask'" in message
+    with pytest.raises(MemoryError, match="items with rank 64 needs"):
+        SymReLU(64, n_negative=0, diagonal="fit", init="random").fit(M)
+
+
+def test_nothing_is_refused_if_the_system_does_not_say_what_is_available(monkeypatch):
+    pretend(monkeypatch, None)
+    monkeypatch.setattr(module, "memory_of", fail)
+    assert decompose(graph(60, 6), 2, max_iter=1).n_iter == 1
+
+
+def test_a_list_that_may_stay_short_is_no_reason_to_refuse(monkeypatch):
+    M = graph(500, 6)
+    counted = memory(Problem.of(M), 8, backend="active")
+    pretend(monkeypatch, counted.least)
+    assert decompose(M, 8, backend="active", max_iter=1).n_iter == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "remedies"),
+    [
+        (
+            replace(CASE, dtype=np.dtype("float32"), solver=PALM()),
+            "Use a smaller rank or backend='dask' on a cluster.",
+        ),
+        (replace(CASE, backend="dense"), "M in float32, backend='sparse' or backend='dask'"),
+        (replace(CASE, backend="dask", dtype=np.dtype("float32"), solver=PALM()), "Use a smaller rank."),
+    ],
+)
+def test_remedies_are_those_that_help(case, remedies):
+    assert remedies in module.refusal(case, memory_of(case), 1000)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 kB"), (1500, "1.5 kB"), (2.5e6, "2.5 MB"), (1.234e9, "1.23 GB"), (3e12, "3 TB")]
+)
+def test_bytes_in_words(count, text):
+    assert in_words(count) == text
