@@ -292,6 +292,7 @@ def test_public_names():
         "History",
         "LinkPredictor",
         "NeighborEmbedding",
+        "Newton",
         "Problem",
         "RankSelection",
         "Solution",

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.pair_lists import PairList, TooManyPairs, scan_again, scan_all
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_again, scan_all
 from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
 from symrelu.kernels.row_references import (
     EDGES,
@@ -37,9 +37,6 @@ from symrelu.operators.tiled import evaluation_of
 # A scan takes a third of a pass over tiles. With so large a share of positive zeros, the products with the
 # listed pairs take the rest of the time.
 _LARGEST_SHARE = 0.03
-
-# Pairs of a list per row, as a multiple of the rank: the memory of a list is then that of a few factors.
-_PAIRS_PER_COLUMN = 16
 
 # A slack that would last for fewer passes is not worth a longer list: all rows are scanned at each pass.
 _FEWEST_PASSES = 1.5
@@ -116,8 +113,11 @@ class ActiveOperator(SparseOperator):
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
 
-    def _listed(self, U: np.ndarray) -> PairList | None:
-        """Return a list of pairs that has all positive ones, or None if that would be too long."""
+    def _near(self, U: np.ndarray, reach: float) -> PairList | None:
+        return self._listed(U, reach)  # not a pass: the list is kept
+
+    def _listed(self, U: np.ndarray, reach: float = 0.0) -> PairList | None:
+        """Return a list of pairs that has all with cosines above -reach, or None if that would be too long."""
         if len(U) != self.n or not np.isfinite(U).all():
             return None
         U = np.ascontiguousarray(U)
@@ -127,16 +127,11 @@ class ActiveOperator(SparseOperator):
         try:
             if counts[EDGES[:-1] >= 0].sum() > self.share * counts_of_all(self.n):
                 return None
-            self.visits.scanned += candidates.update(U, counts)
+            self.visits.scanned += candidates.update(U, counts, reach)
         except TooManyPairs:
             return None
         self._candidates = candidates
         return candidates.listed
-
-    @shared_property
-    def _support_entries(self) -> Entries:
-        indptr, indices = self.support
-        return Entries(indptr, indices, self._M.data)
 
     @shared_property
     def _unknown_entries(self) -> Entries:
@@ -163,13 +158,14 @@ class Candidates:
         self.signs = signs
         self.known = known
         self.side = side
-        self.most = min(_PAIRS_PER_COLUMN * len(signs) * n, n * (n + 1) // 2)
+        self.most = most_pairs(n, len(signs))
         self.listed: PairList | None = None
         self.slack = 0.0
         self._passes = 0  # since the last scan of all pairs
         self._references: References | None = None
+        self._wanted = 0.0  # the reach that was asked for last: it will be asked for again
 
-    def update(self, U: np.ndarray, counts: np.ndarray) -> int:
+    def update(self, U: np.ndarray, counts: np.ndarray, reach: float = 0.0) -> int:
         """Make the list valid for U, and return how many pairs were scanned.
 
         Parameters
@@ -177,52 +173,61 @@ class Candidates:
         U : ndarray of shape (n, rank)
         counts : ndarray of int
             As :func:`~symrelu.kernels.row_references.sample_cosines` returns them, for the slack of a new list.
+        reach : float
+            The list has to hold all pairs whose cosine is above -reach.
         """
-        self._passes += 1
+        if reach:
+            self._wanted = reach
+        else:
+            self._passes += 1
         if self.listed is None or self._references is None:
-            return self._scan(U, 0.0)
+            return self._scan(U, 0.0, reach)
         moved = movement(self._references, U)
-        limit = math.sqrt(1 + self.slack) - 1
+        # A pair that is not listed has X <= ((1 + a)^2 - 1 - slack) |ref_i| |ref_j| where rows have moved by at
+        # most a; this is at most -reach |u_i| |u_j| as long as (1 + a)^2 (1 + reach) <= 1 + slack.
+        limit = math.sqrt((1 + self.slack) / (1 + reach)) - 1
         if moved.max() <= limit:
             return 0
         # Those that will soon be too far as well: every scan copies the list.
         again = np.flatnonzero(moved > _SOON * limit)
-        if len(again) > _LARGEST_RESCAN * len(U):
-            return self._scan(U, self._new_slack(moved, counts))
+        if limit < 0 or len(again) > _LARGEST_RESCAN * len(U):
+            return self._scan(U, self._new_slack(moved, counts, reach), reach)
         refer(self._references, again, U)
         try:
             self.listed = scan_again(self.listed, again, *self._scanned_by())
         except TooManyPairs:
-            return self._scan(U, 0.0)
+            return self._scan(U, 0.0, reach)
         return len(again) * len(U)
 
-    def _scan(self, U: np.ndarray, slack: float) -> int:
+    def _scan(self, U: np.ndarray, slack: float, reach: float) -> int:
         """Make a new list for U, and return how many pairs were scanned."""
         self._references = new_references(U, self.signs)
         self._passes = 0
-        self.slack = slack
+        self.slack = (1 + slack) * (1 + max(reach, self._wanted)) - 1
         try:
             self.listed = scan_all(*self._scanned_by())
         except TooManyPairs:
-            if slack == 0:  # a function of U alone: whatever came before, these pairs are too many
+            # A function of U and reach alone: whatever came before, these pairs are too many.
+            if slack == 0 and self._wanted <= reach:
                 raise
-            return self._scan(U, 0.0)
+            self._wanted = reach
+            return self._scan(U, 0.0, reach)
         return len(U) * (len(U) + 1) // 2
 
     def _scanned_by(self) -> tuple[Any, ...]:
         return self._references, self.slack, self.known, self.side, self.most
 
-    def _new_slack(self, moved: np.ndarray, counts: np.ndarray) -> float:
-        """Return the slack with which a list lasts for several passes, if it does not become too long."""
+    def _new_slack(self, moved: np.ndarray, counts: np.ndarray, reach: float) -> float:
+        """Return the slack beyond the reach with which a list lasts for some passes, if it is not too long."""
         n = len(moved)
         # Not np.quantile, which warns of the infinite movement of a row that was zero.
-        pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / self._passes
+        pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / max(1, self._passes)
         # Predicted from a sample: half of the allowed length is the aim.
         share = min(_LARGEST_SHARE, self.most / (n * (n + 1)))
         above = np.cumsum(counts[::-1])[::-1]  # cosines above the lower edge of each bin
         allowed = EDGES[:-1][above <= share * counts_of_all(n)]
         longest = max(0.0, -float(allowed.min(initial=0.0)))
-        slack = min(_PASSES_OF_A_LIST * pace, longest)
+        slack = min(_PASSES_OF_A_LIST * pace, longest - max(reach, self._wanted))
         return slack if slack > _FEWEST_PASSES * pace else 0.0
 
 
