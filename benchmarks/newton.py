@@ -5,10 +5,9 @@
 
 Signed fits (rank 32, one negative column, diagonal ignored) with the backend "active". The solvers take turns,
 after a short fit that compiles, and the least seconds of the repeats count: those of all steps, and those that
-all threads together were running (cpu), which other programs on the machine disturb less. "Switch" is LBFGS to
-an error of 0.4, then Newton. Evaluations of smaller matrices of the multilevel start count as the square of
-their part of the items. Each fit is written to FOLDER/newton.json when it ends, so that an interrupted run
-resumes; the table is FOLDER/newton.csv.
+all threads together were running (cpu), which other programs on the machine disturb less. Evaluations of
+smaller matrices of the multilevel start count as the square of their part of the items. Each fit is written to
+FOLDER/newton.json when it ends, so that an interrupted run resumes; the table is FOLDER/newton.csv.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import argparse
 import csv
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +23,9 @@ import numpy as np
 from starts import points
 
 from symrelu import LBFGS, Newton, decompose
-from symrelu.solvers.newton import NewtonState
 
 ERRORS = (1e-3, 1e-4)
-SWITCH = 0.4
-
-
-@dataclass(frozen=True)
-class Switch(Newton):
-    """LBFGS until an error is reached, then Newton."""
-
-    def step(self, op: Any, state: NewtonState) -> NewtonState:
-        if op.relative_error(state.loss) > SWITCH:
-            after = LBFGS(self.memory).step(op, state)
-            return NewtonState(**{**vars(after), "radius": state.radius, "reach": state.reach})
-        return super().step(op, state)
-
-
-SOLVERS = {"LBFGS": LBFGS(), "Newton": Newton(), "switch": Switch()}
+SOLVERS = {"LBFGS": LBFGS(), "Newton": Newton()}
 
 
 def fit(M: Any, solver: Any, start: str, **limits: Any) -> tuple[Any, list[float]]:
@@ -86,6 +69,9 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     store = options.output / "newton.json"
     runs = json.loads(store.read_text()) if store.exists() else []
+    for dtype in options.dtypes:
+        for solver in SOLVERS.values():  # compile
+            fit(points("plane", 1000).astype(dtype), solver, "imputed", tol=ERRORS[0], max_iter=60)
     for n in options.sizes:
         for graph in options.graphs:
             for dtype in options.dtypes:

@@ -106,6 +106,17 @@ def test_too_many_pairs_leave_the_step_to_lbfgs():
     assert ours.radius == newton._FIRST_RADIUS  # a shorter reach was asked for first
 
 
+def test_many_positive_zeros_leave_the_step_to_lbfgs(monkeypatch):
+    problem = PROBLEMS["signed"]
+    op = OPERATORS["active"](problem)
+    state = Newton().init(op, start(problem))
+    steps = []
+    for limit in (0.99, 1.01):
+        monkeypatch.setattr(newton, "_MOST_ZEROS", limit * state.active_zeros / op.n_positive)
+        steps.append(norm(Newton().step(op, state).U - LBFGS().step(op, state).U))
+    assert steps[0] == 0 < steps[1]
+
+
 def test_a_rejected_step_keeps_the_factor_and_shortens_the_radius(monkeypatch):
     problem = PROBLEMS["signed"]
     op = OPERATORS["active"](problem)

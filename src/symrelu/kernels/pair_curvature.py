@@ -208,7 +208,9 @@ def multiply_rows(first, last, pairs, V, signs, D, alpha, out):  # type: ignore[
             change *= pairs.weights[p]
             for c in range(rank):
                 along_V[c] += change * V[j, c]
-                along_D[c] += e * D[j, c]
+            if e != 0:  # not so for pairs that are only near
+                for c in range(rank):
+                    along_D[c] += e * D[j, c]
         for c in range(rank):
             out[i, c] = 2 * (along_V[c] + signs[c] * along_D[c]) + alpha * D[i, c]
 

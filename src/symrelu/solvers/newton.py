@@ -17,7 +17,8 @@ preconditioner is the exact second derivative with respect to each row alone, on
 ridge, for rows with fewer pairs than columns: a multiple of the size of R, as in
 :mod:`symrelu.solvers.lbfgs`, which stands for what the matrices of the rows leave out.
 
-While the pairs with curvature are too many, steps are those of LBFGS.
+While there are more positive zeros than twice the support, steps are those of LBFGS: products are then not
+cheap, and the quadratic model holds for short steps only.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from symrelu.operators.base import Curvature, Operator
 from symrelu.solvers.base import check_count, inner, square_norm
 from symrelu.solvers.lbfgs import LBFGS, LBFGSState
 
+_MOST_ZEROS = 2.0  # positive zeros, as a multiple of the support: with more, products are not cheap
 _FIRST_RADIUS, _LARGEST_RADIUS = 0.1, 0.4
 # Times the radius. Most pairs change by less, because most changes of rows are nearly orthogonal.
 _FIRST_REACH, _LEAST_REACH, _LARGEST_REACH = 0.2, 0.03, 1.0
@@ -68,8 +70,8 @@ class Newton:
     """Newton's method by truncated conjugate gradients, for signed fits. It never increases the objective.
 
     A step costs one evaluation, and up to ``products`` products on the pairs that have curvature, which are not
-    counted as evaluations. While these pairs are too many, as in the model without negative columns and at the
-    beginning of most fits, it makes steps of :class:`LBFGS`. ``backend="active"`` keeps a list of the pairs;
+    counted as evaluations. While they are many, as in the model without negative columns and at the beginning
+    of most fits, it makes steps of :class:`LBFGS`. ``backend="active"`` keeps a list of the pairs;
     with other backends each step scans all pairs for them, which counts as another evaluation.
 
     Parameters
@@ -106,7 +108,8 @@ class Newton:
 
     def step(self, op: Operator, state: NewtonState) -> NewtonState:
         """Move to the minimum of the model inside the trust region, if the objective falls as it says."""
-        curvature = op.curvature(state.U, state.reach * state.radius)
+        many = state.active_zeros > _MOST_ZEROS * op.n_positive
+        curvature = None if many else op.curvature(state.U, state.reach * state.radius)
         if curvature is None:
             # A shorter reach has fewer pairs.
             radius = max(state.radius / 2, min(state.radius, _FIRST_RADIUS))
