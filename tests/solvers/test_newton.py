@@ -15,6 +15,14 @@ from symrelu.solvers import newton
 
 MODEL = {"n_negative": 1, "diagonal": "ignore", "random_state": 0}
 
+EAGER = Newton(switch=10.0)  # random starts are far away
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Steps of Newton with any number of positive zeros."""
+    monkeypatch.setattr(newton, "_MOST_ZEROS", np.inf)
+
 
 def plane(n):
     return self_tuning_graph(np.random.default_rng(0).random((n, 2)), n_neighbors=8)
@@ -82,64 +90,75 @@ def test_fewer_evaluations_than_lbfgs():
     assert ours.n_evaluations <= 2 / 3 * theirs.n_evaluations
 
 
-def test_a_step_is_one_evaluation_with_the_list_and_two_without():
+def test_a_step_is_one_evaluation_with_the_list_and_two_without(at_once):
     problem = PROBLEMS["signed"]
     for name, cost in (("active", 1), ("sparse", 2), ("dense", 2), ("reference", 1)):
         op = OPERATORS[name](problem)
-        state = Newton().init(op, start(problem))
+        state = EAGER.init(op, start(problem))
         assert op.evaluations == 1
         for k in range(1, 6):
-            state = Newton().step(op, state)
+            state = EAGER.step(op, state)
             assert op.evaluations == 1 + cost * k, name
 
 
-def test_too_many_pairs_leave_the_step_to_lbfgs():
+def test_too_many_pairs_leave_the_step_to_lbfgs(at_once):
     problem = PROBLEMS["plain"]
     op, U = active(problem, share=0.0), start(problem)
     assert op.curvature(U, 0.1) is None
-    ours, theirs = Newton(memory=3).init(op, U), LBFGS(memory=3).init(op, U)
+    ours, theirs = Newton(switch=10.0, memory=3).init(op, U), LBFGS(memory=3).init(op, U)
     ours = replace(ours, radius=0.4)
     for _ in range(6):
-        ours, theirs = Newton(memory=3).step(op, ours), LBFGS(memory=3).step(op, theirs)
+        ours, theirs = Newton(switch=10.0, memory=3).step(op, ours), LBFGS(memory=3).step(op, theirs)
         assert_array_equal(ours.U, theirs.U)
         assert len(ours.steps) == len(theirs.steps) <= 3
     assert ours.radius == newton._FIRST_RADIUS  # a shorter reach was asked for first
 
 
-def test_many_positive_zeros_leave_the_step_to_lbfgs(monkeypatch):
+def test_many_positive_zeros_leave_the_step_to_lbfgs(at_once, monkeypatch):
     problem = PROBLEMS["signed"]
     op = OPERATORS["active"](problem)
-    state = Newton().init(op, start(problem))
+    state = EAGER.init(op, start(problem))
     steps = []
     for limit in (0.99, 1.01):
         monkeypatch.setattr(newton, "_MOST_ZEROS", limit * state.active_zeros / op.n_positive)
-        steps.append(norm(Newton().step(op, state).U - LBFGS().step(op, state).U))
+        steps.append(norm(EAGER.step(op, state).U - LBFGS().step(op, state).U))
     assert steps[0] == 0 < steps[1]
 
 
-def test_a_rejected_step_keeps_the_factor_and_shortens_the_radius(monkeypatch):
+def test_large_errors_leave_the_step_to_lbfgs(at_once):
     problem = PROBLEMS["signed"]
     op = OPERATORS["active"](problem)
-    state = Newton().init(op, start(problem))
+    state = EAGER.init(op, start(problem))
+    error = op.relative_error(state.loss)
+    below, above = (
+        norm(Newton(switch=t * error).step(op, state).U - LBFGS().step(op, state).U) for t in (0.99, 1.01)
+    )
+    assert below == 0 < above
+
+
+def test_a_rejected_step_keeps_the_factor_and_shortens_the_radius(at_once, monkeypatch):
+    problem = PROBLEMS["signed"]
+    op = OPERATORS["active"](problem)
+    state = EAGER.init(op, start(problem))
     monkeypatch.setattr(newton, "_minimum", lambda *_: newton.Minimum(factor(problem, 5), 1.0, True))
-    after = Newton().step(op, state)
+    after = EAGER.step(op, state)
     assert after.U is state.U
     assert after.radius == pytest.approx(min(0.35 * norm(factor(problem, 5)) / norm(state.U), 0.4))
     assert after.reach == 2 * state.reach
 
 
 @pytest.mark.parametrize("fall", [0.0, -1.0, np.nan])
-def test_a_model_that_does_not_fall_leaves_the_step_to_lbfgs(fall, monkeypatch):
+def test_a_model_that_does_not_fall_leaves_the_step_to_lbfgs(fall, at_once, monkeypatch):
     problem = PROBLEMS["signed"]
     op = OPERATORS["active"](problem)
-    state = Newton().init(op, start(problem))
+    state = EAGER.init(op, start(problem))
     monkeypatch.setattr(newton, "_minimum", lambda *_: newton.Minimum(0 * state.U, fall, False))
-    assert_array_equal(Newton().step(op, state).U, LBFGS().step(op, state).U)
+    assert_array_equal(EAGER.step(op, state).U, LBFGS().step(op, state).U)
 
 
 @pytest.mark.parametrize("kind", ["zero", "equal columns", "huge", "tiny", "few rows"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_singular_starts(dtype, kind):
+def test_singular_starts(dtype, kind, at_once):
     problem = PROBLEMS["signed"].astype(dtype)
     U = start(problem).astype(dtype)
     U0 = {
@@ -152,7 +171,7 @@ def test_singular_starts(dtype, kind):
     op = OPERATORS["active"](problem)
     state = Newton().init(op, U0)
     for _ in range(10):
-        after = Newton().step(op, state)
+        after = EAGER.step(op, state)
         assert np.isfinite(after.U).all()
         assert after.U.dtype == dtype
         assert after.objective <= state.objective
@@ -174,3 +193,8 @@ def test_an_operator_without_the_curvature_is_refused():
 def test_counts_are_checked(name):
     with pytest.raises(ValueError, match=rf"Newton\({name}=...\) must be a positive integer, got 0"):
         Newton(**{name: 0})
+
+
+def test_the_switch_is_checked():
+    with pytest.raises(ValueError, match=r"Newton\(switch=...\) must be in \[0, inf\), got -1"):
+        Newton(switch=-1)

@@ -17,8 +17,8 @@ preconditioner is the exact second derivative with respect to each row alone, on
 ridge, for rows with fewer pairs than columns: a multiple of the size of R, as in
 :mod:`symrelu.solvers.lbfgs`, which stands for what the matrices of the rows leave out.
 
-While there are more positive zeros than twice the support, steps are those of LBFGS: products are then not
-cheap, and the quadratic model holds for short steps only.
+Steps are those of LBFGS at large errors, where the quadratic model holds for short steps only, and while there
+are more positive zeros than entries of the support, where products are not cheap.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from symrelu.operators.base import Curvature, Operator
-from symrelu.solvers.base import check_count, inner, square_norm
+from symrelu.solvers.base import check_count, check_range, inner, square_norm
 from symrelu.solvers.lbfgs import LBFGS, LBFGSState
 
-_MOST_ZEROS = 2.0  # positive zeros, as a multiple of the support: with more, products are not cheap
+_MOST_ZEROS = 1.0  # positive zeros, as a multiple of the support: with more, products are not cheap
 _FIRST_RADIUS, _LARGEST_RADIUS = 0.1, 0.4
 # Times the radius. Most pairs change by less, because most changes of rows are nearly orthogonal.
 _FIRST_REACH, _LEAST_REACH, _LARGEST_REACH = 0.2, 0.03, 1.0
@@ -70,14 +70,16 @@ class Newton:
     """Newton's method by truncated conjugate gradients, for signed fits. It never increases the objective.
 
     A step costs one evaluation, and up to ``products`` products on the pairs that have curvature, which are not
-    counted as evaluations. While they are many, as in the model without negative columns and at the beginning
-    of most fits, it makes steps of :class:`LBFGS`. ``backend="active"`` keeps a list of the pairs;
+    counted as evaluations. As long as the relative error is large or these pairs are many, as in the model
+    without negative columns, it makes steps of :class:`LBFGS`. ``backend="active"`` keeps a list of the pairs;
     with other backends each step scans all pairs for them, which counts as another evaluation.
 
     Parameters
     ----------
     products : int, default=12
         Largest number of products in a step.
+    switch : float, default=0.4
+        Relative error above which the steps are those of LBFGS.
     memory : int, default=10
         Number of past steps to keep for steps of LBFGS.
 
@@ -96,10 +98,12 @@ class Newton:
     unsupported_advice = "Use backend='active', or the solver LBFGS."
 
     products: int = 12
+    switch: float = 0.4
     memory: int = 10
 
     def __post_init__(self) -> None:
         check_count(self, "products")
+        check_range(self, "switch", 0, math.inf)
         check_count(self, "memory")
 
     def init(self, op: Operator, U0: Any) -> NewtonState:
@@ -108,8 +112,11 @@ class Newton:
 
     def step(self, op: Operator, state: NewtonState) -> NewtonState:
         """Move to the minimum of the model inside the trust region, if the objective falls as it says."""
-        many = state.active_zeros > _MOST_ZEROS * op.n_positive
-        curvature = None if many else op.curvature(state.U, state.reach * state.radius)
+        early = (
+            math.sqrt(2 * state.loss) > self.switch * op.norm
+            or state.active_zeros > _MOST_ZEROS * op.n_positive
+        )
+        curvature = None if early else op.curvature(state.U, state.reach * state.radius)
         if curvature is None:
             # A shorter reach has fewer pairs.
             radius = max(state.radius / 2, min(state.radius, _FIRST_RADIUS))
