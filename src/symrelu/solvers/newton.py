@@ -11,7 +11,7 @@ U + D. The ratio of the fall of the objective to that of the model decides wheth
 the next radius is.
 
 Two things make it work. A long step makes zeros positive whose X was negative, and the model of the second
-derivative at U alone knows nothing of them: most such steps raise the objective. Therefore zeros within a
+derivative at U alone knows nothing of them: many such steps raise the objective. Therefore zeros within a
 *reach* of some part of the radius have a part of their curvature (``Operator.curvature``). And the
 preconditioner is the exact second derivative with respect to each row alone, on the same pairs. It needs a
 ridge, for rows with fewer pairs than columns: a multiple of the size of R, as in
