@@ -17,7 +17,7 @@ from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.settings import Limits
 from symrelu.operators import DenseOperator, Evaluation, Operator, ReferenceOperator, SparseOperator
 from symrelu.operators.active import ActiveOperator
-from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, State
+from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, Newton, State
 from symrelu.solvers.base import Numbers
 
 PAPER_EXAMPLE = np.array(
@@ -182,10 +182,25 @@ SOLVERS = {
     "Eigen, three sweeps": Eigen(momentum=0.5, sweeps=3),
     "Eigen, no momentum": Eigen(momentum=0.0),
     "LBFGS": LBFGS(),
+    "Newton": Newton(switch=10.0),  # so small matrices have large errors, which it leaves to LBFGS otherwise
     "PALM": PALM(),
     "iPALM": PALM(momentum=1.0),
 }
-MONOTONE = {"APB", "APB, adaptive", "Eigen", "Eigen, three sweeps", "Eigen, no momentum", "LBFGS", "PALM"}
+MONOTONE = {
+    "APB",
+    "APB, adaptive",
+    "Eigen",
+    "Eigen, three sweeps",
+    "Eigen, no momentum",
+    "LBFGS",
+    "Newton",
+    "PALM",
+}
+
+
+def runs_on(solver: str, name: str) -> bool:
+    """Return whether a solver of the table runs on an operator of the table."""
+    return not (solver == "Newton" and name in TORCH)  # torch does not offer the curvature
 
 
 def random_problem(

@@ -41,6 +41,9 @@ CALLS = {
         "usefulness.py --tasks links --data hubs --methods 'resource allocation' 'preferential attachment' "
         "--seeds 1 --store values.csv --output out"
     ): "| resource allocation | 0.6",
+    (
+        "newton.py --sizes 200 --graphs plane --starts imputed --dtypes float64 --repeats 1 --output out"
+    ): "plane,200,float64,imputed,Newton,",
     "starts.py --problems digits --starts imputed --output out": "'problem': 'digits', 'n': 1797",
     "solvers.py --problems tiny --seeds 1 --iterations 30 --output out": "geometric mean",
 }

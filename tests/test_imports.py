@@ -293,6 +293,7 @@ def test_public_names():
         "History",
         "LinkPredictor",
         "NeighborEmbedding",
+        "Newton",
         "Problem",
         "RankSelection",
         "Solution",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # the imports that __getattr__ below makes, for type checkers
     from symrelu.fit.selection import select_rank
     from symrelu.fitted import History, Solution, Status
     from symrelu.problem import Problem
-    from symrelu.solvers import AAPB, LBFGS, PALM, Eigen
+    from symrelu.solvers import AAPB, LBFGS, PALM, Eigen, Newton
 
 __version__ = "0.2.0.dev0"
 
@@ -46,6 +46,7 @@ __all__ = [
     "History",
     "LinkPredictor",
     "NeighborEmbedding",
+    "Newton",
     "Problem",
     "RankSelection",
     "Solution",
@@ -67,6 +68,7 @@ __all__ = [
 _HOMES = {
     "AAPB": "symrelu.solvers",
     "LBFGS": "symrelu.solvers",
+    "Newton": "symrelu.solvers",
     "PALM": "symrelu.solvers",
     "Eigen": "symrelu.solvers",
     "Checkpoint": "symrelu.fit.checkpoint",

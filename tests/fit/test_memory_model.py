@@ -17,10 +17,10 @@ from symrelu import AAPB, LBFGS, PALM, Eigen, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import Case, in_words, memory_of
 from symrelu.fit.settings import Model, Run, Start
+from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
-from symrelu.operators.active import longest_list
 
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen()}
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
@@ -180,7 +180,7 @@ def test_a_matrix_that_is_packed_already_counts_as_nothing():
 def test_lists_and_levels_count_only_where_they_can_exist():
     problem = Problem.of(graph(500, 6))
     assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
-    assert memory(problem, 2, backend="active").pairs == (24 + 2 * 8) * longest_list(500, 2)
+    assert memory(problem, 2, backend="active").pairs == (24 + 2 * 8) * most_pairs(500, 2)
     assert memory(problem, 2, init="multilevel").levels > 0
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 import pytest
 from example_solver import Descent, DescentState
-from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, run, start
+from helpers import OPERATORS, PAPER_EXAMPLE, PROBLEMS, SOLVERS, run, runs_on, start
 from numpy.testing import assert_array_equal
 
 from symrelu import Status, decompose
@@ -143,7 +143,9 @@ def test_solvers_declare_state_and_requirements(name):
     assert isinstance(solver, Solver)
     state = solver.init(OPERATORS["sparse"](problem), start(problem))
     assert type(state) is solver.State
-    assert all(OPERATORS[operator](problem).offers(wish) for operator in OPERATORS for wish in solver.requires)
+    for operator in OPERATORS:
+        offers = OPERATORS[operator](problem).offers
+        assert all(map(offers, solver.requires)) is runs_on(name, operator)
 
 
 def test_what_an_operator_does_not_offer_is_refused_before_the_fit():

@@ -20,9 +20,9 @@ BAD_SETTINGS = {
     "rank a bool": ({"rank": True}, TypeError, "rank must be an integer .* got True"),
     "rank a string": ({"rank": "2"}, TypeError, "rank must be an integer .* got '2'"),
     "unknown solver": (
-        {"solver": "newton"},
+        {"solver": "best"},
         ValueError,
-        "solver must be one of 'aapb', 'eigen', 'lbfgs', 'palm' or a solver instance, got 'newton'",
+        "solver must be one of 'aapb', 'eigen', 'lbfgs', 'newton', 'palm' or a solver instance, got 'best'",
     ),
     "solver class": (
         {"solver": AAPB},

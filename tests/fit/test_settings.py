@@ -69,7 +69,7 @@ def test_values_are_frozen(value):
         (Limits, {"ftol": "small"}, TypeError, "ftol must be a finite number >= 0, got 'small'"),
         (Limits, {"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
         (Limits, {"max_time": 0}, ValueError, "max_time must be a finite number > 0, got 0"),
-        (Run, {"solver": "newton"}, ValueError, "solver must be one of 'aapb', .* got 'newton'"),
+        (Run, {"solver": "best"}, ValueError, "solver must be one of 'aapb', .* got 'best'"),
         (Run, {"solver": AAPB}, TypeError, r"solver must be an instance, got the class AAPB"),
         (Run, {"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
         (Run, {"callback": 3}, TypeError, "callback must be callable or None, got int"),

@@ -167,3 +167,29 @@ def test_a_fit_resumes_with_the_same_bits(tmp_path, short_rows):
     decompose(problem, 8, max_iter=25, checkpoint=path, **settings)
     resumed = decompose(problem, 8, max_iter=40, checkpoint=path, **settings)
     assert_array_equal(resumed.U, whole.U)
+
+
+def test_the_curvature_depends_on_the_factor_and_the_reach_alone():
+    """Whatever passes came before, and whatever reach was asked for: the same bits."""
+    problem, rng = graph(200), np.random.default_rng(0)
+    _, listed = operators(problem, signs(5))
+    U, D = 0.3 * rng.standard_normal((2, 200, 5))
+    for reach in (0.0, 0.1, 0.3, 0.05, 0.05, 0.2, 0.0, 0.1):
+        U = U + 0.002 * rng.standard_normal((200, 5))
+        _, new = operators(problem, signs(5))
+        assert_array_equal(listed.residual_product(U, U).product, new.residual_product(U, U).product)
+        assert_array_equal(listed.curvature(U, reach).product(D), new.curvature(U, reach).product(D))
+    before = listed.visits.scanned
+    listed.curvature(U, 0.1)  # the list is still there
+    assert listed.visits.scanned == before
+
+
+def test_a_reach_with_too_many_pairs_is_refused_whatever_came_before(monkeypatch):
+    problem, rng = graph(100), np.random.default_rng(0)
+    monkeypatch.setattr("symrelu.operators.active.most_pairs", lambda n, rank: n * n // 4)
+    _, listed = operators(problem, signs(5))
+    U = rng.standard_normal((100, 5))
+    assert listed.curvature(U, 0.9) is None
+    first = listed.curvature(U, 0.01)
+    assert listed.curvature(U, 0.9) is None
+    assert_array_equal(listed.curvature(U, 0.01).product(U), first.product(U))

@@ -46,7 +46,7 @@ def test_decompose(M, kind, dtype):
     assert solution.n_iter == expected.n_iter
 
 
-@pytest.mark.parametrize("solver", NAMES)
+@pytest.mark.parametrize("solver", [name for name in NAMES if name != "newton"])
 def test_a_resumed_fit_is_the_same(M, solver, tmp_path):
     settings = {"solver": solver, "backend": "torch", "random_state": 0, "tol": 0, "gtol": 0, "ftol": 0}
     whole = decompose(M, 3, max_iter=9, **settings)

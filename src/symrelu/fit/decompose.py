@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symrelu.fit.backends import backend_of, signature
 from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.levels import Beginning, Levels, fit_levels
 from symrelu.fit.loop import Callback, Outcome, check_solver_supported
@@ -20,7 +21,7 @@ from symrelu.fit.starts import check_start_supported, count_negative, start
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import kept_threads, single_threaded_blas
-from symrelu.operators import EvaluationFailed, chosen_backend, operator_class
+from symrelu.operators import EvaluationFailed, operator_class
 from symrelu.problem import Problem
 from symrelu.solvers import Solver
 
@@ -140,16 +141,14 @@ def decompose(
 
 def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
     """Fit a problem; all settings have been validated."""
-    # "auto" may lead to negative columns.
-    possible = 1 if isinstance(model.n_negative, str) else model.n_negative
-    backend = chosen_backend(run_settings.backend, problem.M, _signature(model.rank, possible))
+    backend = backend_of(problem, model, run_settings)
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
     check_memory_of_fit(problem, model, start_settings, run_settings)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
-        _signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
+        signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
         alpha=problem.scaled_alpha(model.alpha),
         zero_weight=model.zero_weight,
         support=model.support,
@@ -163,9 +162,9 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     snapshot = None if file is None else file.read()
     # "auto" is resolved when a fit begins, and for M itself: the model must not depend on the start.
     if snapshot is not None:
-        op = op.with_signature(snapshot.signature)
+        op = op.withsignature(snapshot.signature)
     elif isinstance(model.n_negative, str):
-        op = op.with_signature(_signature(model.rank, count_negative(op, start_settings.random_state)))
+        op = op.withsignature(signature(model.rank, count_negative(op, start_settings.random_state)))
     levels = Levels(problem, op, backend, multilevel=start_settings.multilevel)
     if file is None or snapshot is None:
         beginning = _start(levels, start_settings)
@@ -209,11 +208,6 @@ def _resume(levels: Levels, snapshot: Snapshot, file: CheckpointFile, solver: So
         stage = levels.saved_stage(**(snapshot.stage or {}))
         loop_state = loop_state_of(snapshot, levels.operator(stage.level), solver)
     return Beginning(stage, None, loop_state, HistoryKeeper(snapshot.history.records()))
-
-
-def _signature(rank: int, n_negative: int) -> np.ndarray:
-    """Return the signs of the columns, the negative ones last."""
-    return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)
 
 
 def _identity(

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from symrelu.fit.backends import backend_of
 from symrelu.fit.settings import Model, Run, Start
 from symrelu.kernels.memory import available_memory
+from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import bytes_of_a_desk
 from symrelu.kernels.threads import allowed_threads
 from symrelu.kernels.tiles import TILE, blocks_of, tile_side
-from symrelu.operators import chosen_backend
-from symrelu.operators.active import longest_list
 from symrelu.problem import Problem
 from symrelu.validation import stored
 
@@ -92,7 +92,7 @@ class Case:
     @classmethod
     def of(cls, problem: Problem, model: Model, start: Start, run: Run) -> Case:
         """Return the case of a fit with validated settings, with the threads that it would use."""
-        backend = chosen_backend(run.backend, problem.M)
+        backend = backend_of(problem, model, run)
         return cls(
             n=problem.n,
             rank=model.rank,
@@ -185,6 +185,7 @@ def memory_of(case: Case) -> Memory:
     copying = _copying(case)
     tiles = _tiles(case)
     held = getattr(case.solver, "factors_held", _HELD_BY_OTHERS) * case.factor
+    held += getattr(case.solver, "systems_held", 0) * case.rank * case.factor
     in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
     steps = max(held, in_a_pass + tiles)
     kept = copied + derived
@@ -207,7 +208,7 @@ def memory_of(case: Case) -> Memory:
 def _pairs(case: Case) -> int:
     """Return the bytes of the longest list of pairs."""
     each = _BYTES_OF_A_PAIR + 2 * case.dtype.itemsize
-    return each * longest_list(case.n, case.rank) if case.backend == "active" else 0
+    return each * most_pairs(case.n, case.rank) if case.backend == "active" else 0
 
 
 def _matrix(case: Case) -> tuple[int, int, int, int]:

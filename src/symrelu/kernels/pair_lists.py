@@ -39,6 +39,9 @@ _ROUNDING = 4  # times rank and eps: more than the rounding error of a cosine
 
 _FIRST_CAPACITY = 1024  # candidates of a block of rows; the buffer grows if there are more
 
+# Pairs of a list per row, as a multiple of the rank: the memory of a list is then that of a few factors.
+_PAIRS_PER_COLUMN = 32
+
 
 class PairList(NamedTuple):
     """Pairs i <= j, as the columns j of each row i in ascending order."""
@@ -49,6 +52,11 @@ class PairList(NamedTuple):
 
 class TooManyPairs(Exception):
     """A scan found more pairs than were allowed."""
+
+
+def most_pairs(n: int, rank: int) -> int:
+    """Return the number of pairs that a list may hold."""
+    return min(_PAIRS_PER_COLUMN * rank * n, n * (n + 1) // 2)
 
 
 def scan_all(references: References, slack: float, known: Any, side: int, most: int) -> PairList:

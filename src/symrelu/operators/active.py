@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.pair_lists import PairList, TooManyPairs, scan_again, scan_all
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_again, scan_all
 from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
 from symrelu.kernels.row_references import (
     EDGES,
@@ -35,9 +35,6 @@ from symrelu.operators.host import shared_property
 from symrelu.operators.pass_costs import list_pays
 from symrelu.operators.sparse import SparseOperator
 from symrelu.operators.tiled import evaluation_of
-
-# Pairs of a list per row, as a multiple of the rank: its memory is then at most that of the solver.
-_PAIRS_PER_COLUMN = 32
 
 # Part of a full list that the sample may predict: a list that turns out too long is a scan for nothing.
 _PREDICTED = 0.8
@@ -120,8 +117,12 @@ class ActiveOperator(SparseOperator):
         )
         return evaluation_of(self, product, sums)
 
-    def _listed(self, U: np.ndarray) -> PairList | None:
-        """Return a list of pairs that has all positive ones, or None if that would be too long."""
+    def _near(self, U: np.ndarray, reach: float) -> PairList | None:
+        # With a list, this is not a pass: the list is kept.
+        return self._listed(U, reach) if self._worth_sampling else super()._near(U, reach)
+
+    def _listed(self, U: np.ndarray, reach: float = 0.0) -> PairList | None:
+        """Return a list of pairs that has all with cosines above -reach, or None if that would be too long."""
         # A number that is not finite, or whose square is not, makes the sum of squares infinite or NaN.
         if not self._worth_sampling or len(U) != self.n or not math.isfinite(self.inner(U, U)):
             return None
@@ -132,7 +133,7 @@ class ActiveOperator(SparseOperator):
         try:
             if not self._list_pays(counts, candidates):
                 return None
-            self.visits.scanned += candidates.update(U, counts)
+            self.visits.scanned += candidates.update(U, counts, reach)
         except TooManyPairs:
             return None
         self._candidates = candidates
@@ -150,11 +151,6 @@ class ActiveOperator(SparseOperator):
         positive = self.n * counts[EDGES[:-1] >= 0].sum() / counts_of_all(self.n)
         short = positive * self.n / 2 <= _PREDICTED * candidates.most
         return short and list_pays(self.n, self.rank, self.dtype, positive)
-
-    @shared_property
-    def _support_entries(self) -> Entries:
-        indptr, indices = self.support
-        return Entries(indptr, indices, self._M.data)
 
     @shared_property
     def _unknown_entries(self) -> Entries:
@@ -181,13 +177,14 @@ class Candidates:
         self.signs = signs
         self.known = known
         self.side = side
-        self.most = longest_list(n, len(signs))
+        self.most = most_pairs(n, len(signs))
         self.listed: PairList | None = None
         self.slack = 0.0
         self._passes = 0  # since the last scan of all pairs
         self._references: References | None = None
+        self._wanted = 0.0  # the reach that was asked for last: it will be asked for again
 
-    def update(self, U: np.ndarray, counts: np.ndarray) -> int:
+    def update(self, U: np.ndarray, counts: np.ndarray, reach: float = 0.0) -> int:
         """Make the list valid for U, and return how many pairs were scanned.
 
         Parameters
@@ -195,58 +192,62 @@ class Candidates:
         U : ndarray of shape (n, rank)
         counts : ndarray of int
             As :func:`~symrelu.kernels.row_references.sample_cosines` returns them, for the slack of a new list.
+        reach : float
+            The list has to hold all pairs whose cosine is above -reach.
         """
-        self._passes += 1
+        if reach:
+            self._wanted = reach
+        else:
+            self._passes += 1
         if self.listed is None or self._references is None:
-            return self._scan(U, 0.0)
+            return self._scan(U, 0.0, reach)
         moved = movement(self._references, U)
-        limit = math.sqrt(1 + self.slack) - 1
+        # A pair that is not listed has X <= ((1 + a)^2 - 1 - slack) |ref_i| |ref_j| where rows have moved by at
+        # most a; this is at most -reach |u_i| |u_j| as long as (1 + a)^2 (1 + reach) <= 1 + slack.
+        limit = math.sqrt((1 + self.slack) / (1 + reach)) - 1
         if moved.max() <= limit:
             return 0
         # Those that will soon be too far as well: every scan copies the list.
         again = np.flatnonzero(moved > _SOON * limit)
-        if len(again) > _LARGEST_RESCAN * len(U):
-            return self._scan(U, self._new_slack(moved, counts))
+        if limit < 0 or len(again) > _LARGEST_RESCAN * len(U):
+            return self._scan(U, self._new_slack(moved, counts, reach), reach)
         refer(self._references, again, U)
         try:
             self.listed = scan_again(self.listed, again, *self._scanned_by())
         except TooManyPairs:
-            return self._scan(U, 0.0)
+            return self._scan(U, 0.0, reach)
         return len(again) * len(U)
 
-    def _scan(self, U: np.ndarray, slack: float) -> int:
+    def _scan(self, U: np.ndarray, slack: float, reach: float) -> int:
         """Make a new list for U, and return how many pairs were scanned."""
         self._references = new_references(U, self.signs)
         self._passes = 0
-        self.slack = slack
+        self.slack = (1 + slack) * (1 + max(reach, self._wanted)) - 1
         try:
             self.listed = scan_all(*self._scanned_by())
         except TooManyPairs:
-            if slack == 0:  # a function of U alone: whatever came before, these pairs are too many
+            # A function of U and reach alone: whatever came before, these pairs are too many.
+            if slack == 0 and self._wanted <= reach:
                 raise
-            return self._scan(U, 0.0)
+            self._wanted = reach
+            return self._scan(U, 0.0, reach)
         return len(U) * (len(U) + 1) // 2
 
     def _scanned_by(self) -> tuple[Any, ...]:
         return self._references, self.slack, self.known, self.side, self.most
 
-    def _new_slack(self, moved: np.ndarray, counts: np.ndarray) -> float:
-        """Return the slack with which a list lasts for several passes, if it does not become too long."""
+    def _new_slack(self, moved: np.ndarray, counts: np.ndarray, reach: float) -> float:
+        """Return the slack beyond the reach with which a list lasts for some passes, if it is not too long."""
         n = len(moved)
         # Not np.quantile, which warns of the infinite movement of a row that was zero.
-        pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / self._passes
+        pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / max(1, self._passes)
         # Predicted from a sample: half of the allowed length is the aim.
         share = min(_LARGEST_SHARE, self.most / (n * (n + 1)))
         above = np.cumsum(counts[::-1])[::-1]  # cosines above the lower edge of each bin
         allowed = EDGES[:-1][above <= share * counts_of_all(n)]
         longest = max(0.0, -float(allowed.min(initial=0.0)))
-        slack = min(_PASSES_OF_A_LIST * pace, longest)
+        slack = min(_PASSES_OF_A_LIST * pace, longest - max(reach, self._wanted))
         return slack if slack > _FEWEST_PASSES * pace else 0.0
-
-
-def longest_list(n: int, rank: int) -> int:
-    """Return how many pairs a list may hold."""
-    return min(_PAIRS_PER_COLUMN * rank * n, n * (n + 1) // 2)
 
 
 def counts_of_all(n: int) -> int:

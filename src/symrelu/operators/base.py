@@ -65,6 +65,28 @@ class Evaluation:
         return math.sqrt(self.latent_norm_squared)
 
 
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The second derivative of the objective at a factor U, and of what lies within reach of it.
+
+    With V = U * signature and the weights A of the pairs (:meth:`Operator.curvature`), it is
+
+        H[D] = -2 R(U) (D * signature) + 2 (A o (D V^T + V D^T)) V + alpha D.
+
+    Attributes
+    ----------
+    product : callable
+        Returns H[D] for an array D of the shape of U.
+    row_solver : callable
+        Takes a ridge > 0, and returns the function that solves, for each row i of an array of the shape of U,
+        the system with the second derivative with respect to row i alone, without R and alpha but with the
+        ridge: 2 sum_j a_ij v_j v_j^T + ridge, where j = i counts twice.
+    """
+
+    product: Callable[[Any], Any]
+    row_solver: Callable[[float], Callable[[Any], Any]]
+
+
 class Operator(ABC):
     """A similarity matrix M with its unobserved entries, its weights and the signs of the columns.
 
@@ -73,8 +95,8 @@ class Operator(ABC):
     is the only operation on n x n entries.
 
     Factors and all other arrays that are passed or returned are arrays of ``xp``; scalars are Python numbers.
-    Only some representations implement ``n_positive``, ``imputed_matmul`` and ``solve_rows``: see
-    :meth:`offers`.
+    Only some representations implement ``n_positive``, ``imputed_matmul``, ``solve_rows`` and ``curvature``:
+    see :meth:`offers`.
 
     Attributes
     ----------
@@ -101,7 +123,7 @@ class Operator(ABC):
     """
 
     xp: Any
-    OPTIONAL: ClassVar[tuple[str, ...]] = ("n_positive", "imputed_matmul", "solve_rows")
+    OPTIONAL: ClassVar[tuple[str, ...]] = ("n_positive", "imputed_matmul", "solve_rows", "curvature")
     holds_all_pairs: ClassVar[bool] = False  # whether n x n numbers are held, even for a sparse M
     has_local_matrix: ClassVar[bool] = (
         True  # whether this process has M, from which smaller matrices can be made
@@ -191,6 +213,20 @@ class Operator(ABC):
         solutions : tuple of arrays of shape (n, rank)
         """
         raise self._unsupported("solve_rows")
+
+    def curvature(self, U: Any, reach: float) -> Curvature | None:
+        """Return the second derivative at U on the pairs that have curvature, or None if they are too many.
+
+        The weight of a pair is 1 on the support, zero_weight on the zeros with X > 0, and 0 where the entry is
+        unobserved. A zero with X = -b |u_i| |u_j| and b < reach has the weight zero_weight (1 - b / reach)^2,
+        because a step can make it positive; with ``at_least``, so have support entries with X > M, from M on.
+
+        Parameters
+        ----------
+        U : array of shape (n, rank)
+        reach : float
+        """
+        raise self._unsupported("curvature")
 
     def _unsupported(self, name: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} does not implement {name}.")

@@ -77,6 +77,10 @@ class DenseOperator(TiledOperator):
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return indptr, np.concatenate([cols.astype(np.int32) for _, cols in parts])
 
+    def _support_values(self) -> np.ndarray:
+        indptr, indices = self.support
+        return self._coded[np.repeat(np.arange(self.n), np.diff(indptr)), indices]
+
     def _tiles(self) -> DenseTiles:
         return DenseTiles(self._coded, *self._settings_of_tiles())
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.operators.base import Evaluation
+from symrelu.operators.base import Curvature, Evaluation
 from symrelu.operators.host import HostOperator
 
 
@@ -33,6 +33,7 @@ class ReferenceOperator(HostOperator):
         self._M = self.asarray(M)
         # asarray returns floats of ``xp``; the comparison turns them into its booleans.
         self._observed = self.asarray(observed) > 0
+        self._identity = self.asarray(np.eye(len(M)))
         self._unknown_diagonal = self.asarray(np.diag(~np.diag(observed))) > 0
         self._neighbours = [np.flatnonzero(row).tolist() for row in M]
 
@@ -65,6 +66,37 @@ class ReferenceOperator(HostOperator):
             solutions.append(xp.linalg.solve(part.T @ part + ridge, columns[i, ...]))
         found = xp.stack(solutions)
         return tuple(found[:, :, k] for k in range(len(right)))
+
+    def curvature(self, U: Any, reach: float) -> Curvature:
+        xp, M, s, w = self.xp, self._M, self.signature, self.zero_weight
+        V = U * s
+        X, residual = V @ U.T, self._residual(U)
+        lengths = xp.sqrt(xp.sum(U * U, axis=1))
+        width = reach * lengths[:, None] * lengths
+        # How far X is from where the pair would have an excess, and which part of its weight is left there.
+        distance = xp.where(M > 0, X - M if self.at_least else xp.zeros_like(X), -X)
+        near = 1 - distance / xp.where(width > 0, width, xp.ones_like(width))
+        part = xp.where(distance <= 0, xp.ones_like(X), xp.where(distance < width, near, xp.zeros_like(X)))
+        weights = xp.where(M > 0, xp.ones_like(X), xp.full_like(X, w)) * part**2
+        A = xp.where(self._observed, weights, xp.zeros_like(X))
+
+        def product(D: Any) -> Any:
+            return 2 * ((A * (D @ V.T + V @ D.T)) @ V - residual @ (D * s)) + self.alpha * D
+
+        def row_solver(ridge: float) -> Any:
+            doubled = A * (1 + xp.eye(self.n, dtype=A.dtype, device=A.device))
+            added = ridge * xp.eye(V.shape[1], dtype=A.dtype, device=A.device)
+
+            def solve(G: Any) -> Any:
+                blocks = (2 * (V.T * doubled[i, :]) @ V + added for i in range(self.n))
+                return xp.stack([xp.linalg.solve(block, G[i, :]) for i, block in enumerate(blocks)])
+
+            return solve
+
+        return Curvature(product, row_solver)
+
+    def _residual(self, U: Any) -> Any:
+        return self._evaluate(U, self._identity).product
 
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         xp, M, observed, w = self.xp, self._M, self._observed, self.zero_weight

@@ -49,6 +49,9 @@ class SparseOperator(TiledOperator):
     def support(self) -> tuple[np.ndarray, np.ndarray]:
         return self._M.indptr.astype(np.int64, copy=False), self._M.indices.astype(np.int32, copy=False)
 
+    def _support_values(self) -> np.ndarray:
+        return self._M.data
+
     def _tiles(self) -> SparseTiles:
         return SparseTiles(*self._packed(), *self._settings_of_tiles())
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from symrelu.kernels.pair_curvature import (
+    curvature_product,
+    curved_pairs,
+    factored_rows,
+    near_pairs,
+    solve_factored,
+)
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_all
+from symrelu.kernels.pair_passes import Entries
+from symrelu.kernels.row_references import new_references
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import Sums, tile_side
-from symrelu.operators.base import Evaluation, Operator
-from symrelu.operators.host import SupportOperator
+from symrelu.operators.base import Curvature, Evaluation, Operator
+from symrelu.operators.host import SupportOperator, shared_property
 
 
 class TiledOperator(SupportOperator):
@@ -50,6 +62,40 @@ class TiledOperator(SupportOperator):
         excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.side)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
+
+    def curvature(self, U: np.ndarray, reach: float) -> Curvature | None:
+        listed = self._near(U, reach)
+        return None if listed is None else self._curvature_on(listed, U, reach)
+
+    def _near(self, U: np.ndarray, reach: float) -> PairList | None:
+        """Return the zeros whose cosine is above -reach, or None if they are too many."""
+        self.evaluations += 1  # all pairs are scanned
+        references = new_references(np.ascontiguousarray(U), self.signs)
+        try:
+            return scan_all(references, reach, self._not_zero, self.side, most_pairs(self.n, self.rank))
+        except TooManyPairs:
+            return None
+
+    def _curvature_on(self, listed: PairList, U: np.ndarray, reach: float) -> Curvature:
+        near = near_pairs(U, self.signs, listed, reach)
+        pairs = curved_pairs(
+            U, self.signs, self._support_entries, near, *self._settings_of_tiles(), reach
+        )  # fmt: skip
+        V = U * self.signs
+
+        def row_solver(ridge: float) -> Callable[[np.ndarray], np.ndarray]:
+            return partial(solve_factored, factored_rows(pairs, V, ridge))
+
+        return Curvature(partial(curvature_product, pairs, V, self.signs, self.alpha), row_solver)
+
+    @shared_property
+    def _support_entries(self) -> Entries:
+        """The positive entries of M, by row."""
+        return Entries(*self.support, self._support_values())
+
+    @abstractmethod
+    def _support_values(self) -> np.ndarray:
+        """Return the positive entries of M, in the order of ``support``."""
 
     def warm_up(self) -> None:
         # A pass without rows is enough: the compiled code depends on types, not on sizes.

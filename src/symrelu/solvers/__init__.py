@@ -5,6 +5,7 @@ base         the interface of a solver, and the state between its steps
 aapb         accelerated alternating partial Bregman method (NSMD-AAPB)
 eigen        exact minimisation over U by eigenvectors of the latent matrix
 lbfgs        limited-memory BFGS with a preconditioner for each row
+newton       truncated Newton method on the pairs that have curvature
 palm         proximal alternating linearised minimisation (PALM, iPALM)
 alternating  the objective as a function of U for a fixed latent matrix: gradient and change
 momentum     extrapolation weights
@@ -21,11 +22,18 @@ from symrelu.solvers.aapb import AAPB
 from symrelu.solvers.base import Solver, State
 from symrelu.solvers.eigen import Eigen
 from symrelu.solvers.lbfgs import LBFGS
+from symrelu.solvers.newton import Newton
 from symrelu.solvers.palm import PALM
 
-__all__ = ["AAPB", "LBFGS", "PALM", "SOLVERS", "Eigen", "Solver", "State", "get_solver"]
+__all__ = ["AAPB", "LBFGS", "PALM", "SOLVERS", "Eigen", "Newton", "Solver", "State", "get_solver"]
 
-SOLVERS: dict[str, type[Any]] = {"aapb": AAPB, "eigen": Eigen, "lbfgs": LBFGS, "palm": PALM}
+SOLVERS: dict[str, type[Any]] = {
+    "aapb": AAPB,
+    "eigen": Eigen,
+    "lbfgs": LBFGS,
+    "newton": Newton,
+    "palm": PALM,
+}
 
 
 def get_solver(solver: Any) -> Solver:

@@ -69,11 +69,12 @@ class State:
 class Solver(Protocol):
     """An optimisation method. It holds hyperparameters only: iterates are in the state, data in the operator.
 
-    In addition to the methods, a solver can declare four attributes. ``State`` is the class of its states,
+    In addition to the methods, a solver can declare five attributes. ``State`` is the class of its states,
     which is needed to read a checkpoint; ``requires`` names optional attributes of operators, such as
     ``solve_rows``; ``unsupported_advice`` is the last sentence of the error for an operator without them, and
     says what to do instead; ``factors_held`` is the number of arrays of the size of U that a step holds at
-    most, for :func:`symrelu.estimate_cost`. A solver without them requires nothing and cannot resume from a
+    most, and ``systems_held`` that of arrays with rank x rank numbers for each row, for
+    :func:`symrelu.estimate_cost`. A solver without them requires nothing and cannot resume from a
     checkpoint.
     """
 

@@ -1,0 +1,32 @@
+"""The representation of the matrix that a fit uses, from its settings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symrelu.fit.settings import Model, Run
+from symrelu.operators import chosen_backend
+from symrelu.problem import Problem
+
+
+def backend_of(problem: Problem, model: Model, run: Run) -> str:
+    """Return the backend of a fit; see :func:`symrelu.operators.chosen_backend`.
+
+    Parameters
+    ----------
+    problem : Problem
+    model : Model
+    run : Run
+
+    Returns
+    -------
+    backend : str
+    """
+    # "auto" is resolved when the fit has begun, and may lead to negative columns.
+    n_negative = 1 if isinstance(model.n_negative, str) else model.n_negative
+    return chosen_backend(run.backend, problem.M, signature(model.rank, n_negative))
+
+
+def signature(rank: int, n_negative: int) -> np.ndarray:
+    """Return the signs of the columns, the negative ones last."""
+    return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)

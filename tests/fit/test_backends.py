@@ -1,0 +1,36 @@
+"""The backend of a fit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from symrelu.fit.backends import backend_of, signature
+from symrelu.fit.settings import Model, Run
+from symrelu.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("n", "n_negative", "backend", "expected"),
+    [
+        (20_000, 1, "auto", "active"),
+        (20_000, "auto", "auto", "active"),
+        (20_000, 0, "auto", "sparse"),
+        (20_000, 1, "sparse", "sparse"),
+        (200, 1, "auto", "sparse"),
+    ],
+)
+def test_large_signed_fits_list_pairs(n, n_negative, backend, expected):
+    problem = Problem.of(sparse.eye_array(n, format="csr"))
+    model = Model(rank=16, n_negative=n_negative, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
+    assert backend_of(problem, model, Run(backend=backend)) == expected
+
+
+def test_a_dense_matrix_stays_dense():
+    model = Model(rank=3, n_negative=1, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
+    assert backend_of(Problem.of(np.eye(5)), model, Run()) == "dense"
+
+
+def test_negative_columns_are_the_last():
+    assert_array_equal(signature(4, 1), [1, 1, 1, -1])
+    assert_array_equal(signature(2, 0), [1, 1])

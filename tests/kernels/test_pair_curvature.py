@@ -1,0 +1,82 @@
+"""The second derivative on the pairs that matter, against differences of the gradient and the formulas."""
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PROBLEMS, evaluate, factor
+from numpy.linalg import norm
+from numpy.testing import assert_allclose
+
+from symrelu.kernels.pair_curvature import CurvedPairs, factored_rows, near_pairs, solve_factored
+from symrelu.kernels.pair_lists import PairList
+
+WITH_CURVATURE = [name for name in OPERATORS if not name.startswith("torch")]
+
+
+def gradient(op, U):
+    return op.alpha * U - 2 * evaluate(op, U, U).product * op.signs
+
+
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", WITH_CURVATURE)
+def test_without_reach_it_is_the_change_of_the_gradient(name, label):
+    """Central differences, too short for a pair to change its sign."""
+    problem, h = PROBLEMS[label], 1e-7
+    op, U, D = OPERATORS[name](problem), factor(problem, 1), factor(problem, 2)
+    found = op.to_numpy(op.curvature(op.asarray(U), 0.0).product(op.asarray(D)))
+    expected = (gradient(op, U + h * D) - gradient(op, U - h * D)) / (2 * h)
+    assert_allclose(found, expected, rtol=0, atol=1e-6 * norm(expected))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("label", PROBLEMS)
+@pytest.mark.parametrize("name", [name for name in WITH_CURVATURE if name != "reference"])
+def test_equals_the_reference(name, label, dtype):
+    problem = PROBLEMS[label].astype(dtype)
+    U, D = factor(problem, 1), factor(problem, 2)
+    found, expected = (
+        (op.to_numpy(curvature.product(op.asarray(D))), op.to_numpy(curvature.row_solver(0.5)(op.asarray(D))))
+        for op in (OPERATORS[name](problem), OPERATORS["reference"](problem))
+        for curvature in [op.curvature(op.asarray(U), 0.3)]
+    )
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == dtype
+        assert norm(ours - theirs) <= tolerance * norm(theirs)
+
+
+@pytest.mark.parametrize("label", ["signed", "zeros weighted", "everything, at least"])
+def test_with_reach_the_model_lies_above_what_changes_by_less(label):
+    """Of pairs that change by less than the reach, to the first order: <D, H[D]> grows with what it bounds."""
+    problem, reach = PROBLEMS[label], 0.3
+    op, U, D = OPERATORS["active"](problem), factor(problem, 1), 1e-2 * factor(problem, 2)
+    V, lengths = U * problem.signature, norm(U, axis=1)
+    X, change = V @ U.T, D @ V.T + V @ D.T
+    assert (np.abs(change) < reach * np.outer(lengths, lengths)).all()
+
+    def loss(X):
+        on_support = np.minimum(0, X - problem.M) if problem.at_least else X - problem.M
+        squares = np.where(problem.M > 0, on_support**2, problem.zero_weight * np.maximum(0, X) ** 2)
+        return np.sum(squares[~problem.unknown]) / 2
+
+    residual = problem.residual(U)
+    linear, bent = -np.sum(residual * change), np.sum(residual * ((D * problem.signature) @ D.T))
+    curved = np.sum(D * op.curvature(U, reach).product(D)) - problem.alpha * np.sum(D * D)
+    assert loss(X + change) <= (loss(X) + linear + curved / 2 + bent) * (1 + 1e-12)
+
+
+def test_near_pairs_are_those_within_reach():
+    U = np.array([[1.0, 0.0], [0.0, 2.0], [-0.1, 1.0], [0.0, 0.0]])
+    everything = PairList(np.array([0, 4, 7, 9, 10]), np.array([0, 1, 2, 3, 1, 2, 3, 2, 3, 3], np.int32))
+    near = near_pairs(U, np.ones(2), everything, 0.2)
+    # The cosine of rows 0 and 2 is -0.0995; rows 0 and 1 are orthogonal, and row 3 is zero.
+    assert near.indptr.tolist() == [0, 3, 5, 6, 6]
+    assert near.indices.tolist() == [0, 1, 2, 1, 2, 2]
+    assert len(near_pairs(U, np.ones(2), everything, 0.05).indices) == 5
+
+
+def test_a_row_without_pairs_has_the_ridge_alone():
+    pairs = CurvedPairs(np.array([0, 1, 1]), np.array([1], np.int32), np.array([1.0]), np.array([0.0]))
+    V = np.array([[3.0, 0.0], [1.0, 2.0]])
+    solved = solve_factored(factored_rows(pairs, V, 0.5), np.array([[1.0, 1.0], [1.0, 3.0]]))
+    assert_allclose(solved[0], np.linalg.solve([[2.5, 4.0], [4.0, 8.5]], [1.0, 1.0]))
+    assert_allclose(solved[1], [2.0, 6.0])
