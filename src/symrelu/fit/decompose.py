@@ -162,9 +162,9 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     snapshot = None if file is None else file.read()
     # "auto" is resolved when a fit begins, and for M itself: the model must not depend on the start.
     if snapshot is not None:
-        op = op.withsignature(snapshot.signature)
+        op = op.with_signature(snapshot.signature)
     elif isinstance(model.n_negative, str):
-        op = op.withsignature(signature(model.rank, count_negative(op, start_settings.random_state)))
+        op = op.with_signature(signature(model.rank, count_negative(op, start_settings.random_state)))
     levels = Levels(problem, op, backend, multilevel=start_settings.multilevel)
     if file is None or snapshot is None:
         beginning = _start(levels, start_settings)
