@@ -11,13 +11,14 @@ negative column, and the diagonal is ignored. "Visited" and "scanned" are pairs,
 over M itself, n (n + 1) / 2 each: visited ones are in tiles or on a list, scanned ones were compared with the
 threshold of a list. Memory is the largest growth of the process during a fit, sampled; M is not in it. A fit
 that takes longer than --most is stopped, and its row has the error it reached. Rows are written to
-FOLDER/scaling.json as they come, with the number of cores; --plot draws FOLDER/scaling.png from it and prints
-the table.
+FOLDER/scaling.json as they come, with the number of cores; --plot makes FOLDER/scaling.png and
+FOLDER/scaling.csv from it, and prints the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import threading
@@ -140,7 +141,7 @@ def shortened(value: Any) -> str:
 
 
 def plot(folder: Path) -> None:
-    """Draw seconds against n for each kind of graph, and print the table."""
+    """Draw seconds against n for each kind of graph, and write and print the table."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -148,8 +149,12 @@ def plot(folder: Path) -> None:
 
     rows = json.loads((folder / "scaling.json").read_text())
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
-    for row in rows:
-        print(line(row))
+    with (folder / "scaling.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            print(line(row))
+            writer.writerow(shortened(row[name]) for name in COLUMNS)
     kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
     figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
     for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):

@@ -44,6 +44,7 @@ CALLS = {
     (
         "newton.py --sizes 200 --graphs plane --starts imputed --dtypes float64 --repeats 1 --output out"
     ): "plane,200,float64,imputed,Newton,",
+    "scaling.py --problems plane:300:.1 blocks:300:.5 --rank 4 --output out": "| plane | 300 | ",
     "starts.py --problems digits --starts imputed --output out": "'problem': 'digits', 'n': 1797",
     "solvers.py --problems tiny --seeds 1 --iterations 30 --output out": "geometric mean",
 }
