@@ -505,7 +505,7 @@ def found():
         ({"random_state": -1}, ValueError, "random_state must be None, a nonnegative integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be an integer other than 0, or None, got 0"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an integer other than 0, or None, got 1.5"),
-        ({"solver": "newton"}, ValueError, "solver must be one of"),
+        ({"solver": "gradient"}, ValueError, "solver must be one of"),
         ({"backend": "gpu"}, ValueError, "backend must be one of"),
         ({"init": "zeros"}, ValueError, "init must be one of"),
         (

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from symrelu import LBFGS, decompose
 from symrelu.graphs import self_tuning_graph
+from symrelu.kernels import pair_lists, pair_passes, row_references
 from symrelu.operators import ActiveOperator, SparseOperator, pass_costs
 from symrelu.problem import Problem
 
@@ -193,3 +194,19 @@ def test_a_reach_with_too_many_pairs_is_refused_whatever_came_before(monkeypatch
     first = listed.curvature(U, 0.01)
     assert listed.curvature(U, 0.9) is None
     assert_array_equal(listed.curvature(U, 0.01).product(U), first.product(U))
+
+
+def test_everything_is_compiled_before_the_clock_starts(monkeypatch):
+    monkeypatch.setattr("symrelu.operators.active.list_pays", lambda *_: True)
+    problem = random_problem(n=60, rank=3, seed=0)
+    op = active(problem)
+    op.warm_up()
+    kernels = [f for module in (pair_lists, pair_passes, row_references) for f in vars(module).values()]
+    compiled = {f: len(f.signatures) for f in kernels if hasattr(f, "signatures")}
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((60, 3))
+    for _ in range(5):
+        op.residual_product(U, U)
+        U = np.where(rng.random((60, 1)) < 0.2, U + 0.1 * rng.standard_normal((60, 3)), U)
+    assert op.visits.listed > 0
+    assert {f: len(f.signatures) for f in compiled} == compiled

@@ -101,6 +101,8 @@ def test_every_solver_goes_the_same_way_as_on_one_machine(four, label):
     starts = [starting_factor(data.operator(problem.signature, backend=one), "imputed", 0) for one in BACKENDS]
     assert_array_equal(*starts)
     for name, method in METHODS.items():
+        if "curvature" in method.requires:  # which the cluster does not offer
+            continue
         one, many = (decompose(data, **settings, **limits, solver=method(), backend=one) for one in BACKENDS)
         assert_allclose(many.history.objective, one.history.objective, rtol=1e-8, err_msg=name)
         assert_allclose(many.relative_error, one.relative_error, rtol=1e-8, err_msg=name)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu import LBFGS, Newton, Status, decompose
 from symrelu.graphs import self_tuning_graph
-from symrelu.operators import Operator
+from symrelu.operators import Operator, pass_costs
 from symrelu.solvers import newton
 
 MODEL = {"n_negative": 1, "diagonal": "ignore", "random_state": 0}
@@ -79,8 +79,9 @@ def test_the_way_to_the_border(square, across, expected):
     assert newton._to_border(square, across, 1.0, 2.0) == pytest.approx(expected)
 
 
-def test_fewer_evaluations_than_lbfgs():
+def test_fewer_evaluations_than_lbfgs(monkeypatch):
     """Less than two thirds, with one evaluation a step."""
+    monkeypatch.setattr(pass_costs, "_OF_A_ROW", 0.0)  # lists for small matrices too
     M = plane(400)
     ours, theirs = (
         decompose(M, 12, backend="active", init="multilevel", solver=solver, **MODEL)
@@ -101,9 +102,10 @@ def test_a_step_is_one_evaluation_with_the_list_and_two_without(at_once):
             assert op.evaluations == 1 + cost * k, name
 
 
-def test_too_many_pairs_leave_the_step_to_lbfgs(at_once):
+def test_too_many_pairs_leave_the_step_to_lbfgs(at_once, monkeypatch):
     problem = PROBLEMS["plain"]
-    op, U = active(problem, share=0.0), start(problem)
+    op, U = active(problem, always_lists=True), start(problem)
+    monkeypatch.setattr(op, "_listed", lambda *_: None)
     assert op.curvature(U, 0.1) is None
     ours, theirs = Newton(switch=10.0, memory=3).init(op, U), LBFGS(memory=3).init(op, U)
     ours = replace(ours, radius=0.4)

@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_again, scan_all
 from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
@@ -139,6 +141,11 @@ class ActiveOperator(SparseOperator):
         self._candidates = candidates
         return candidates.listed
 
+    def warm_up(self) -> None:
+        super().warm_up()
+        if self._worth_sampling:
+            _compile_lists(self.dtype)
+
     @property
     def _worth_sampling(self) -> bool:
         """Whether a list could be faster than tiles, if few zeros are positive."""
@@ -253,3 +260,18 @@ class Candidates:
 def counts_of_all(n: int) -> int:
     """Return the number of pairs in a sample of rows."""
     return min(SAMPLED_ROWS, n) * n
+
+
+@lru_cache
+def _compile_lists(dtype: np.dtype[Any]) -> None:
+    """Make a pass over a list of almost nothing, and scan a row again."""
+    M, unknown = csr_array(np.ones((2, 2), dtype)), csr_array(np.eye(2, dtype=bool))
+    op = ActiveOperator(M, unknown, signature=np.ones(1), always_lists=True)
+    U = np.ones((2, 1), dtype)
+    op.residual_product(U, U)
+    candidates = op._candidates
+    assert candidates is not None
+    assert candidates.listed is not None
+    assert candidates._references is not None
+    movement(candidates._references, U)
+    scan_again(candidates.listed, np.array([1]), *candidates._scanned_by())
