@@ -1,6 +1,6 @@
 """Test the choices of select_rank: planted ranks of synthetic matrices, and ranks for link prediction.
 
-    python benchmarks/rank.py [--seeds 5] [--jobs 2] [--output FOLDER]
+    python benchmarks/rank.py [--seeds 5] [--jobs 2] [--max-iter STEPS] [--output FOLDER]
 
 Synthetic: the paper's matrices of 500 items and 10 planted columns, with ranks 6 to 14 and again with the ranks
 that the default search tries. With the shift p = 0.1 one negative column is needed in addition; the grid
@@ -35,12 +35,12 @@ TASKS = ("synthetic", "digits", "links")
 FIELDS = ("problem", "seed", "rank", "n_negative", "wanted", "auc", "best_auc", "lost", "seconds")
 
 
-def synthetic(n: int, shift: float, seed: int, ranks: Any = None) -> dict[str, Any]:
-    """Return the choice for one synthetic matrix, among the given ranks or by the default search."""
+def synthetic(n: int, shift: float, seed: int, ranks: Any, **limits: Any) -> dict[str, Any]:
+    """Return the choice for one synthetic matrix, among the given ranks or, if None, by the default search."""
     M, _ = make_relu_gram(n, PLANTED, shift=shift, random_state=seed)
     with threadpool_limits(1):  # the jobs run in parallel
         n_negative = [0, 1] if shift else 0
-        chosen = select_rank(M, ranks, n_negative=n_negative, random_state=seed).chosen
+        chosen = select_rank(M, ranks, n_negative=n_negative, random_state=seed, **limits).chosen
     return {
         "problem": f"n={n}, p={shift:g}" + (", searched" if ranks is None else ""),
         "seed": seed,
@@ -95,13 +95,15 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--max-iter", type=int, help="steps of a fit to a synthetic matrix, if not the default")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
+    limits = {"max_iter": arguments.max_iter} if arguments.max_iter else {}
     work = []
     for seed in range(arguments.seeds):
         if "synthetic" in arguments.tasks:
             work += [
-                delayed(synthetic)(arguments.n, shift, seed, ranks)
+                delayed(synthetic)(arguments.n, shift, seed, ranks, **limits)
                 for shift in (0.0, 0.1)
                 for ranks in (SYNTHETIC_RANKS, None)
             ]

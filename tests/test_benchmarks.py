@@ -32,7 +32,7 @@ CALLS = {
     "evaluation.py --sizes 60 --rank 3 --rounds 1 --threads 1 --tiles 16 32": "tile 16",
     "transform.py --n 200 --new 100 --rank 3": "in evaluations",
     "report.py --sizes 60 --rounds 1 --no-browser --output out": "| 60 | 133 | equal weights | 6",
-    "rank.py --tasks synthetic --n 30 --seeds 1 --output out": "| n=30, p=0.1 | 0 |",
+    "rank.py --tasks synthetic --n 30 --seeds 1 --max-iter 5 --output out": "| n=30, p=0.1 | 0 |",
     (
         "neighbors.py --tasks recall --data digits --ranks 4 8 --methods eigsh 'Laplacian eigenmaps' "
         "--store records.jsonl --output out"

@@ -1,6 +1,7 @@
 """Where things are, and how large they may grow."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,12 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
+@cache
 def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def functions_of(path):
     return (
         [node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)] if path.is_file() else []

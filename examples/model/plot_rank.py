@@ -10,7 +10,7 @@ positive ones and zeros, and scores each rank on these. The matrix below has fiv
 from symrelu import decompose, select_rank
 from symrelu.datasets import make_relu_gram
 
-M, _ = make_relu_gram(300, 5, shift=0.1, random_state=0)
+M, _ = make_relu_gram(100, 5, shift=0.1, random_state=0)
 selection = select_rank(M, ranks=range(3, 9), n_negative=[0, 1], n_repeats=3, max_iter=100, random_state=0)
 print(selection)
 

@@ -3,7 +3,7 @@ Exact neighbours from short vectors
 ===================================
 
 How many of its neighbours does a node find again, if all we keep is a short vector per node? The
-graph connects each of 600 handwritten digits with its nearest ones.
+graph connects each of 300 handwritten digits with its nearest ones.
 """
 
 # %%
@@ -20,8 +20,8 @@ from sklearn.datasets import load_digits
 from symrelu import NeighborEmbedding
 from symrelu.graphs import self_tuning_graph
 
-images = load_digits().images[:600]
-graph = self_tuning_graph(images.reshape(600, -1))
+images = load_digits().images[:300]
+graph = self_tuning_graph(images.reshape(300, -1))
 model = NeighborEmbedding(10, random_state=0).fit(graph)
 print(model.certificate_)
 
@@ -58,7 +58,7 @@ def recall(scores):
 
 
 columns = (2, 4, 6, 8, 10)
-values, vectors = eigsh(graph, 10, v0=np.ones(600))
+values, vectors = eigsh(graph, 10, v0=np.ones(300))
 best = np.argsort(-np.abs(values))
 of_eigenvectors = [recall((vectors[:, best[:k]] * values[best[:k]]) @ vectors[:, best[:k]].T) for k in columns]
 fits = [NeighborEmbedding(k, max_iter=200, recall=0.01, random_state=0).fit(graph) for k in columns[:-1]]

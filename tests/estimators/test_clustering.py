@@ -30,7 +30,7 @@ from symrelu.metrics import clustering_accuracy, modularity
 from symrelu.problem import Problem
 
 BLOBS, BLOB = make_blobs(n_samples=60, centers=3, n_features=4, random_state=0)
-CHECKED = [SymReLUClustering(max_iter=30), SymReLUClustering(affinity="self_tuning", max_iter=30)]
+CHECKED = [SymReLUClustering(max_iter=10), SymReLUClustering(affinity="self_tuning", max_iter=10)]
 
 
 @parametrize_with_checks(CHECKED)

@@ -203,7 +203,7 @@ class Interrupter:
 
     def __init__(self, k):
         self.k = k
-        self.lines, self.active = 0, False
+        self.lines, self.active = [], False
 
     def __enter__(self):
         self.before = sys.gettrace()
@@ -226,14 +226,14 @@ class Interrupter:
 
     def line(self, frame, event, argument):
         if event == "line" and self.active:
-            self.lines += 1
-            if self.lines == self.k:
+            self.lines.append((frame.f_code.co_filename, frame.f_lineno))
+            if len(self.lines) == self.k:
                 raise KeyboardInterrupt
         return self.line
 
 
 def interrupted_fit(path, k, monkeypatch, **settings):
-    """Fit with a checkpoint and Ctrl-C at line k of the third step. Return how many lines that step has."""
+    """Fit with a checkpoint and Ctrl-C at line k of the third step. Return the lines of that step, as run."""
     steps = []
 
     def counted(self, move, advance=Fit.advance):
@@ -289,9 +289,12 @@ def test_ctrl_c_at_any_line_of_a_step_leaves_a_fit_that_resumes_to_the_same_end(
     whole = decompose(PAPER_EXAMPLE, 2, **settings)
     path = tmp_path / "fit"
     lines = interrupted_fit(path, 0, monkeypatch, **settings)
-    assert lines > 30
+    assert len(lines) > 30
+    # Most lines are run many times, those of the products of vectors: the first and the last time are enough.
+    numbered = list(enumerate(lines, start=1))
+    first, last = ({line: k for k, line in order} for order in (reversed(numbered), numbered))
     resumed_from = set()
-    for k in range(1, lines + 1):
+    for k in sorted({*first.values(), *last.values()}):
         path.unlink(missing_ok=True)
         interrupted_fit(path, k, monkeypatch, **settings)
         if (left := path.read_bytes()) in resumed_from:

@@ -226,7 +226,7 @@ def test_an_attempt_keeps_its_best_factor(monkeypatch):
         return found
 
     monkeypatch.setattr(neighbor_search, "separation", spy)
-    found = searched(graph, Goal(rank=2, max_iter=1000))
+    found = searched(graph, Goal(rank=2, max_iter=300))
     last = [k for k, attempt in enumerate(found.attempts) if attempt.rank == 2][-1]
     phases = found.attempts[last].n_iter // neighbor_search.PHASE
     # The last count is that of the stored vectors, those before it are the phases of the attempt.
@@ -235,9 +235,9 @@ def test_an_attempt_keeps_its_best_factor(monkeypatch):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_rank_that_was_found_can_be_given(seed):
-    graph = random_graph(40, 0.2, seed)
-    found = searched(graph, Goal(max_iter=1000))
-    given = searched(graph, Goal(rank=found.vectors.shape[1], max_iter=1000))
+    graph = random_graph(30, 0.2, seed)
+    found = searched(graph, Goal(max_iter=400))
+    given = searched(graph, Goal(rank=found.vectors.shape[1], max_iter=400))
     assert given.certificate.wrong_pairs == found.certificate.wrong_pairs == 0
 
 

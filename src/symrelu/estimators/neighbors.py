@@ -98,7 +98,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     >>> from scipy.sparse import diags_array
     >>> from symrelu import NeighborEmbedding
     >>> path = diags_array([1.0, 1.0], offsets=[-1, 1], shape=(50, 50))
-    >>> model = NeighborEmbedding(random_state=0).fit(path)
+    >>> model = NeighborEmbedding(max_iter=300, random_state=0).fit(path)
     >>> model.certificate_.wrong_pairs, model.n_components_ < 8
     (0, True)
     >>> sorted(model.neighbors(10).tolist())

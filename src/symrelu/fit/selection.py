@@ -178,8 +178,8 @@ def select_rank(
     --------
     >>> from symrelu.datasets import make_relu_gram
     >>> from symrelu import select_rank
-    >>> M, _ = make_relu_gram(80, 3, shift=0.1, random_state=0)
-    >>> selection = select_rank(M, ranks=[2, 3, 4, 5], n_negative=[0, 1], max_iter=100, random_state=0)
+    >>> M, _ = make_relu_gram(60, 3, shift=0.1, random_state=0)
+    >>> selection = select_rank(M, [2, 3, 4, 5], n_negative=[0, 1], n_repeats=3, max_iter=50, random_state=0)
     >>> selection.chosen["rank"], selection.chosen["n_negative"]
     (4, 1)
     """
