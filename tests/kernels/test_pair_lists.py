@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from symrelu.kernels.pair_lists import TooManyPairs, scan_again, scan_all
+from symrelu.kernels.pair_lists import TooManyPairs, scan_again, scan_all, scan_block
 from symrelu.kernels.row_references import new_references, refer
 
 
@@ -62,3 +62,15 @@ def test_too_many_pairs():
         scan_all(references, 0.0, known, 16, len(listed.indices) - 1)
     with pytest.raises(TooManyPairs):
         scan_again(listed, np.array([0]), references, 0.0, known, 16, len(listed.indices) - 1)
+
+
+def test_a_scan_ends_when_all_blocks_together_have_too_many():
+    """Otherwise each block could hold as many pairs as the whole list may."""
+    n, side = 60, 10
+    references = new_references(np.ones((n, 2), np.float32), np.ones(2))
+    nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
+    total, counts = np.full(1, 5), np.zeros(side, np.int64)
+    everywhere = np.ones(n, np.bool_)
+    scan_block(np.arange(side), *references, everywhere, np.float32(0), *nothing, True, 4, total, counts)
+    assert 0 < counts.sum() <= side**2
+    assert total[0] == 5 + counts.sum()

@@ -35,7 +35,7 @@ def signs(rank):
 @pytest.fixture
 def short_rows(monkeypatch):
     """Let lists pay for small matrices too."""
-    monkeypatch.setattr(pass_costs, "_OF_A_ROW", 0.0)
+    monkeypatch.setattr(pass_costs, "_NS_OF_A_ROW", 0.0)
 
 
 def assert_same(expected, found, op):

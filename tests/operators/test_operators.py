@@ -231,3 +231,21 @@ def test_as_operator_joins_mask_and_diagonal(backend, kind):
     op = as_operator(M, [1.0], diagonal="ignore", mask=kind(mask), backend=backend)
     assert_allclose(op.norm**2, 16 - 4 - 2)
     assert_allclose(op.to_numpy(op.matmul(op.asarray(np.eye(4)))), M - np.eye(4) - mask)
+
+
+@pytest.mark.parametrize("rows", [-20, 5])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_factors_of_another_length_are_refused(name, rows):
+    """Compiled code would read and write beyond their end."""
+    problem = PROBLEMS["signed"]
+    op, n = OPERATORS[name](problem), problem.n
+    rows = max(1, n + rows)
+    right, wrong = (op.asarray(np.ones((count, problem.rank))) for count in (n, rows))
+    for call in (
+        lambda: op.residual_product(right, wrong),
+        lambda: op.residual_product(wrong, right),
+        lambda: op.loss(wrong),
+    ):
+        with pytest.raises(ValueError, match=rf"The factors must have {n} rows, like M, got .*\({rows}, "):
+            call()
+    assert op.evaluations == 0

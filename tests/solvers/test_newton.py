@@ -81,7 +81,7 @@ def test_the_way_to_the_border(square, across, expected):
 
 def test_fewer_evaluations_than_lbfgs(monkeypatch):
     """Less than two thirds, with one evaluation a step."""
-    monkeypatch.setattr(pass_costs, "_OF_A_ROW", 0.0)  # lists for small matrices too
+    monkeypatch.setattr(pass_costs, "_NS_OF_A_ROW", 0.0)  # lists for small matrices too
     M = plane(400)
     ours, theirs = (
         decompose(M, 12, backend="active", init="multilevel", solver=solver, **MODEL)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.row_references import References
 from symrelu.kernels.threads import run_tasks, slices, workers_for
@@ -145,29 +146,31 @@ def _scan(
     threshold = dtype.type(-slack - _ROUNDING * rank * np.finfo(dtype).eps)
     blocks = slices(len(rows), side)
     found: list[Any] = [np.empty(0, np.int32)] * len(blocks)
-    counts = np.zeros(len(rows), np.int64)
+    counts, total = np.zeros(len(rows), np.int64), np.zeros(1, np.int64)
     indptr, indices = known.indptr.astype(np.int64, copy=False), known.indices.astype(np.int32, copy=False)
 
     def scan(number: int) -> None:
         block = blocks[number]
         found[number] = scan_block(
-            rows[block], *references, moved, threshold, indptr, indices, symmetric, most, counts[block]
+            rows[block], *references, moved, threshold, indptr, indices, symmetric, most, total, counts[block]
         )
 
     pairs = len(rows) * n / (2 if symmetric else 1)
     run_tasks(scan, range(len(blocks)), workers_for(pairs * (rank + _WORK_OF_COMPARING)))
-    starts = _starts(counts)
-    if starts[-1] > most:
+    if total[0] > most:
         raise TooManyPairs
-    return starts, np.concatenate([np.empty(0, np.int32), *found])
+    return _starts(counts), np.concatenate([np.empty(0, np.int32), *found])
 
 
 @compiled
-def scan_block(rows, directions, lengths, signs, moved, threshold, indptr, indices, symmetric, most, counts):  # type: ignore[no-untyped-def]
+def scan_block(  # type: ignore[no-untyped-def]
+    rows, directions, lengths, signs, moved, threshold, indptr, indices, symmetric, most, total, counts
+):
     """Return the columns whose cosine with some rows is above the threshold, and count them by row.
 
     With ``symmetric`` only columns from the row on count. Otherwise all do, except that of a pair of rows that
-    have both moved only the lower row lists the other. After ``most`` columns it stops.
+    have both moved only the lower row lists the other. It stops if all blocks together have found more than
+    ``most`` columns, which they add to ``total``.
     """
     n, side = len(directions), len(rows)
     A = np.empty((side, directions.shape[1]), directions.dtype)
@@ -186,6 +189,7 @@ def scan_block(rows, directions, lengths, signs, moved, threshold, indptr, indic
         np.dot(A, directions[begin:end].T, cosines)
         if size + side * side > len(places):
             places = enlarged(places)
+        before = size
         size = scan_tile(
             rows,
             cosines,
@@ -202,7 +206,7 @@ def scan_block(rows, directions, lengths, signs, moved, threshold, indptr, indic
             size,
             counts,
         )
-        if size > most:
+        if fetch_add(total, 0, size - before) + size - before > most:
             break
     return columns_by_row(places[:size], n, counts)
 

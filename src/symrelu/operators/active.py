@@ -126,14 +126,14 @@ class ActiveOperator(SparseOperator):
     def _listed(self, U: np.ndarray, reach: float = 0.0) -> PairList | None:
         """Return a list of pairs that has all with cosines above -reach, or None if that would be too long."""
         # A number that is not finite, or whose square is not, makes the sum of squares infinite or NaN.
-        if not self._worth_sampling or len(U) != self.n or not math.isfinite(self.inner(U, U)):
+        if not self._worth_sampling or not math.isfinite(self.inner(U, U)):
             return None
         U = np.ascontiguousarray(U)
         counts = sample_cosines(U, self.signs, self._not_zero)
         candidates = self._candidates or Candidates(self.signs, self._not_zero, self.side)
         self._candidates = None
         try:
-            if not self._list_pays(counts, candidates):
+            if not self._list_pays(counts, candidates, reach):
                 return None
             self.visits.scanned += candidates.update(U, counts, reach)
         except TooManyPairs:
@@ -151,13 +151,15 @@ class ActiveOperator(SparseOperator):
         """Whether a list could be faster than tiles, if few zeros are positive."""
         return self.always_lists or list_pays(self.n, self.rank, self.dtype, 0.0)
 
-    def _list_pays(self, counts: np.ndarray, candidates: Candidates) -> bool:
+    def _list_pays(self, counts: np.ndarray, candidates: Candidates, reach: float) -> bool:
         """Return whether a list is faster than tiles, and not too long, by a sample of the cosines."""
         if self.always_lists:
             return True
-        positive = self.n * counts[EDGES[:-1] >= 0].sum() / counts_of_all(self.n)
-        short = positive * self.n / 2 <= _PREDICTED * candidates.most
-        return short and list_pays(self.n, self.rank, self.dtype, positive)
+        positive, near = (
+            self.n * counts[EDGES[:-1] >= least].sum() / sampled_pairs(self.n) for least in (0.0, -reach)
+        )
+        short = near * self.n / 2 <= _PREDICTED * candidates.most
+        return bool(short) and list_pays(self.n, self.rank, self.dtype, positive)
 
     @shared_property
     def _unknown_entries(self) -> Entries:
@@ -251,13 +253,13 @@ class Candidates:
         # Predicted from a sample: half of the allowed length is the aim.
         share = min(_LARGEST_SHARE, self.most / (n * (n + 1)))
         above = np.cumsum(counts[::-1])[::-1]  # cosines above the lower edge of each bin
-        allowed = EDGES[:-1][above <= share * counts_of_all(n)]
+        allowed = EDGES[:-1][above <= share * sampled_pairs(n)]
         longest = max(0.0, -float(allowed.min(initial=0.0)))
         slack = min(_PASSES_OF_A_LIST * pace, longest - max(reach, self._wanted))
         return slack if slack > _FEWEST_PASSES * pace else 0.0
 
 
-def counts_of_all(n: int) -> int:
+def sampled_pairs(n: int) -> int:
     """Return the number of pairs in a sample of rows."""
     return min(SAMPLED_ROWS, n) * n
 

@@ -237,14 +237,22 @@ class Operator(ABC):
 
     def residual_product(self, U: Any, V: Any) -> Evaluation:
         """Return R(U) V with latent_loss, loss and ||W||^2, in one pass."""
+        self._check_rows(U, V)
         # Rounded up: a wider product costs more, and counts of evaluations should be comparable.
         self.evaluations += -(-V.shape[1] // U.shape[1])
         return self._evaluate(U, V)
 
     def loss(self, U: Any) -> Evaluation:
         """Return latent_loss, loss and ||W||^2 without the product."""
+        self._check_rows(U)
         self.evaluations += 1
         return self._evaluate(U, None)
+
+    def _check_rows(self, *factors: Any) -> None:
+        """Raise unless factors have a row for each row of M: compiled code would read beyond their end."""
+        if any(A.shape[0] != self.n for A in factors):
+            shapes = ", ".join(str(tuple(A.shape)) for A in factors)
+            raise ValueError(f"The factors must have {self.n} rows, like M, got the shapes {shapes}.")
 
     def frozen(self, U: Any) -> Callable[[Any], Any]:
         """Return the function V -> R(U) V, for several V at the same U."""

@@ -118,9 +118,6 @@ class DaskOperator(ThreadedOperator):
         return tuple(map(np.concatenate, zip(*(found[i] for i in range(grid.panels)), strict=True)))
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        if len(U) != self.n or (V is not None and len(V) != self.n):  # compiled code would read beyond the end
-            shapes = U.shape if V is None else (U.shape, V.shape)
-            raise ValueError(f"The factors must have {self.n} rows, like M, got {shapes}.")
         factors = {"U": np.ascontiguousarray(U)}
         if V is not None and V is not U:
             factors["V"] = np.ascontiguousarray(V)

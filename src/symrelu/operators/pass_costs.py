@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 # A multiplication in a pass over tiles, which has three for each pair and column: by the bytes of a number.
-_IN_TILES = {4: 0.04, 8: 0.072}
+_NS_IN_TILES = {4: 0.04, 8: 0.072}
 
 # A multiplication of a scan, one for each pair and column, in float32 for all factors, with its comparison.
-_IN_SCANS = 0.052
+_NS_IN_SCANS = 0.052
 
 # A positive zero on a list, for each column: two products of single rows, and the pairs listed with it.
-_LISTED = 0.53
+_NS_LISTED = 0.53
 
 # What a list costs a row besides: it is sampled, transposed and handed to threads in many small parts.
-_OF_A_ROW = 20_000.0
+_NS_OF_A_ROW = 20_000.0
 
 # With so many positive zeros in a row, rows still move so far that all pairs are scanned at each pass. Late in
 # a fit, a list lasts for several passes.
@@ -50,10 +50,10 @@ def list_pays(n: int, rank: int, dtype: np.dtype[Any], positive: float) -> bool:
 
 def tile_cost(n: int, rank: int, dtype: np.dtype[Any]) -> float:
     """Return the cost of a pass over tiles; each pair is visited once."""
-    return 3 * _IN_TILES[dtype.itemsize] * rank * n / 2
+    return 3 * _NS_IN_TILES[dtype.itemsize] * rank * n / 2
 
 
 def list_cost(n: int, rank: int, positive: float) -> float:
     """Return the cost of a pass over a list, with its share of the scans."""
     scans = min(1.0, max(_FEWEST_SCANS, positive / _ZEROS_WITH_SCANS))
-    return scans * _IN_SCANS * rank * n / 2 + _LISTED * rank * positive / 2 + _OF_A_ROW
+    return scans * _NS_IN_SCANS * rank * n / 2 + _NS_LISTED * rank * positive / 2 + _NS_OF_A_ROW

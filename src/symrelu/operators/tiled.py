@@ -56,9 +56,6 @@ class TiledOperator(SupportOperator):
         """Return M as the data of a pass: see :func:`symrelu.kernels.streaming.stream`."""
 
     def _evaluate(self, U: np.ndarray, V: np.ndarray | None) -> Evaluation:
-        if len(U) != self.n or (V is not None and len(V) != self.n):  # compiled code would read beyond the end
-            shapes = U.shape if V is None else (U.shape, V.shape)
-            raise ValueError(f"The factors must have {self.n} rows, like M, got {shapes}.")
         excess_product, sums = stream(U, self.signed(U), V, self._tiles(), symmetric=True, side=self.side)
         product = None if excess_product is None else np.negative(excess_product, out=excess_product)
         return evaluation_of(self, product, sums)
