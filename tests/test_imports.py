@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -75,6 +76,7 @@ IMPORT_BY_STRING = {
 FILES = {path.relative_to(ROOT).as_posix(): path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@cache
 def parsed(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -82,7 +84,8 @@ def parsed(path):
 def imports(tree, *, for_types=True):
     """Return the modules a file imports at any place, those of ``if TYPE_CHECKING`` only if asked."""
     if not for_types:
-        tree.body = [node for node in tree.body if not ast.unparse(node).startswith("if TYPE_CHECKING")]
+        body = [node for node in tree.body if not ast.unparse(node).startswith("if TYPE_CHECKING")]
+        tree = ast.Module(body, [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
