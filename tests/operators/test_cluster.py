@@ -1,6 +1,7 @@
 """What the driver makes of a cluster's answers; real clusters are in test_dask.py."""
 
 import contextlib
+import itertools
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -49,6 +50,9 @@ class Answers(distributed.Client):
 
     def scatter(self, values, **_):
         return values
+
+    def submit(self, *call, key, **_):
+        return SimpleNamespace(key=key, call=call)
 
     def __del__(self):
         pass
@@ -171,3 +175,15 @@ def test_a_cluster_of_which_nothing_comes_is_closed(monkeypatch):
     with contextlib.suppress(KeyboardInterrupt), cluster.closed_on_error(found):
         raise KeyboardInterrupt
     assert closed
+
+
+def test_keys_of_tasks_differ_between_processes(monkeypatch):
+    """Forked ones have the same addresses of objects and counts; Dask gives both the result of the first."""
+    monkeypatch.setattr(cluster, "id", lambda _: 7, raising=False)
+    keys = []
+    for _ in range(2):
+        monkeypatch.setattr(cluster, "_rounds", itertools.count())
+        found = Cluster(Answers())
+        keys += [found.submit("pass", max, 1, 2, worker="a")[1].key for _ in range(2)]
+    assert len(set(keys)) == 4
+    assert all(key.startswith("symrelu-pass-") for key in keys)  # for the dashboard

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -52,6 +53,7 @@ class Cluster:
         self.given = client
         self.owned = isinstance(client, str)
         self.client = client_of(client)
+        self._own = uuid.uuid4().hex  # in keys: other processes use the same scheduler, and count as this one
         self._checked: set[str] = set()
         self._direct: bool | None = None
         self._answer: dict[str, int] = {}
@@ -148,7 +150,7 @@ class Cluster:
         self, name: str, function: Callable[..., Any], *arguments: Any, worker: str, **settings: Any
     ) -> Placed:
         """Return the worker and the future of a task that runs there, or elsewhere if the worker is lost."""
-        key = f"symrelu-{name}-{next(_rounds)}-{id(self):x}"
+        key = f"symrelu-{name}-{next(_rounds)}-{self._own}"
         try:
             call = versioned(function, *arguments)
             where = {"workers": [worker], "allow_other_workers": True}
