@@ -20,6 +20,7 @@ class Answers(distributed.Client):
     """A client that answers from a script, without a cluster."""
 
     status = "running"
+    fetched = 0
     scheduler = SimpleNamespace(address="tcp://nowhere")
 
     def __init__(self, **answers):
@@ -39,6 +40,7 @@ class Answers(distributed.Client):
             future.cancelled = True
 
     def sync(self, function, callback_timeout):
+        self.fetched += 1
         return function()
 
     def gather(self, futures, **how):
@@ -89,7 +91,8 @@ def test_results_that_vanish_with_all_workers_end_the_fit(monkeypatch):
     found.workers()
     client.answers = {"nthreads": {}}
     with pytest.raises(EvaluationFailed, match="has lost all of its workers"):  # which the loop knows
-        found.run_round(lambda numbers, attempt: {0: ended(TimeoutError("no answer"))}, 1)
+        found.run_round(lambda numbers, attempt: dict.fromkeys(range(4), ended(TimeoutError("no answer"))), 4)
+    assert client.fetched == 1  # not each result again, with the same patience
 
 
 def test_errors_of_tasks_are_named_and_the_others_cancelled():
@@ -187,3 +190,26 @@ def test_keys_of_tasks_differ_between_processes(monkeypatch):
         keys += [found.submit("pass", max, 1, 2, worker="a")[1].key for _ in range(2)]
     assert len(set(keys)) == 4
     assert all(key.startswith("symrelu-pass-") for key in keys)  # for the dashboard
+
+
+def test_workers_that_cannot_be_reached_for_a_moment_are_tried_again(monkeypatch):
+    """Else all that is sent goes through the scheduler until the end of the fit; but attempts take long."""
+    now, attempts = [0.0], []
+
+    def scatter(values, **_):
+        attempts.append(now[0])
+        now[0] += 1.0
+        if len(attempts) < 3:
+            raise OSError("gone")
+        return values
+
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    client = Answers()
+    client.scatter = scatter
+    found, answers = Cluster(client), []
+    for _ in range(60):
+        answers.append(found.direct)
+        now[0] += 1.0
+    assert len(attempts) == 3  # seldom while it fails, and never again when it has not
+    assert not any(answers[:20])
+    assert all(answers[-10:])

@@ -29,6 +29,7 @@ from symrelu.operators.cluster_clients import (
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
 _FETCHING = 30.0  # seconds for the results of a round, after which the workers are looked for
+_PAUSES = 20  # how much longer than an attempt to reach the workers the pause before the next one is
 _LOOK = 0.5  # seconds between two looks at the workers
 _SMALL = 500_000  # bytes of arrays that go with tasks; more would burden the scheduler
 _MOST_ATTEMPTS = 20  # to make a round, each of which was spoilt by the loss of a worker
@@ -55,7 +56,8 @@ class Cluster:
         self.client = client_of(client)
         self._own = uuid.uuid4().hex  # in keys: other processes use the same scheduler, and count as this one
         self._checked: set[str] = set()
-        self._direct: bool | None = None
+        self._direct = False
+        self._try_direct = -math.inf  # when to try it again
         self._answer: dict[str, int] = {}
         self._asked = -math.inf
         self.moved = {"sent": 0, "received": 0}  # bytes of arrays between this process and the workers
@@ -185,12 +187,13 @@ class Cluster:
     @property
     def direct(self) -> bool:
         """Whether this process can reach the workers itself, not only through the scheduler."""
-        if self._direct is None:
+        begin = time.monotonic()
+        if not self._direct and begin >= self._try_direct:
             try:
                 self.client.scatter([0], hash=False, direct=True)
                 self._direct = True
-            except Exception:
-                self._direct = False
+            except Exception:  # a worker may have been lost, or none can be reached: that takes long to notice
+                self._try_direct = begin + _PAUSES * (time.monotonic() - begin)
         return self._direct
 
     def run_round(self, make: Callable[[Sequence[int], int], Mapping[int, Placed]], count: int) -> list[Any]:
@@ -254,9 +257,13 @@ class Cluster:
 
     def _collect(self, futures: Mapping[int, Placed], results: dict[int, Any]) -> str:
         """Fetch the results of finished tasks; return why workers died, if they did; raise on other errors."""
-        with suppress(Exception):  # all at once, if nothing went wrong
+        try:  # all at once, if nothing went wrong
             found = self._fetch([future for _, future in futures.values()])
             results.update(zip(futures, found, strict=True))
+        except EvaluationFailed:  # no worker came for so long: the others would only wait as long again
+            raise
+        except Exception:
+            pass
         killed = ""
         for k, (_, future) in futures.items():
             if k in results:
