@@ -213,3 +213,14 @@ def test_workers_that_cannot_be_reached_for_a_moment_are_tried_again(monkeypatch
     assert len(attempts) == 3  # seldom while it fails, and never again when it has not
     assert not any(answers[:20])
     assert all(answers[-10:])
+
+
+def test_an_error_of_a_question_to_each_worker_names_the_worker():
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"version": OSError("libllvmlite.so: cannot open")}
+    with pytest.raises(ClusterError, match="The worker a failed: OSError: libllvmlite"):
+        found.ask_each(max, 1, 2)
+    client.answers = {"version": distributed.comm.CommClosedError("closed")}
+    assert found.ask_each(max, 1, 2) == {}

@@ -21,6 +21,7 @@ from symrelu.operators.base import EvaluationFailed
 from symrelu.operators.cluster_clients import (
     VERSION_THERE,
     ClusterError,
+    answers_of,
     check_client,
     check_versions,
     client_of,
@@ -140,13 +141,16 @@ class Cluster:
         self._checked.update(check_versions(found))
 
     def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function on each worker, and return the results of those that are still there."""
+        """Call a function on each worker, and return the results of those that are still there.
+
+        An error of the function is raised, with the name of the worker.
+        """
         workers = list(self.workers())
         try:
             found = self.client.run(function, *arguments, workers=workers, on_error="return")
         except (OSError, ValueError) as error:
             raise self._unreachable(error) from error
-        return {address: result for address, result in found.items() if not isinstance(result, OSError)}
+        return answers_of(found)
 
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, worker: str, **settings: Any
