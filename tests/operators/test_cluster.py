@@ -159,7 +159,13 @@ def test_small_arrays_go_with_the_tasks():
     found = Cluster(Answers())
     small = [np.ones(3)]
     assert found.scatter(small)[0] is small[0]
-    assert found.moved["sent"] == 24
+    assert found.moved["sent"] == 0
+    for count in (1, 2):  # with each of them again
+        found.submit("pass", max, small, worker="a", U={0: small[0]}, rank=3)
+        assert found.moved["sent"] == 48 * count
+    found.scatter([np.ones(cluster._SMALL)])  # once, however many tasks get it
+    found.submit("pass", max, object(), worker="a")
+    assert found.moved["sent"] == 96 + 8 * cluster._SMALL
 
 
 def test_a_failed_task_of_a_worker_without_symrelu_names_the_worker():

@@ -153,15 +153,20 @@ def test_scores_are_those_of_one_machine(four, digits):
     )
 
 
-def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits):
-    op = Problem.of(digits).operator(np.ones(3))
-    U = np.random.default_rng(0).standard_normal((1797, 3))
+@pytest.mark.parametrize("rank", [3, 40])
+def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits, rank):
+    """At rank 40, panels are sent once, and workers share them; at rank 3 they go with each task."""
+    op = Problem.of(digits).operator(np.ones(rank))
+    U = np.random.default_rng(0).standard_normal((1797, rank))
+    assert (U.nbytes > cluster._SMALL) == (rank == 40)
     op.residual_product(U, U)
     moved, grid = op._session.cluster.moved, op._session.grid
     before = dict(moved)
     op.residual_product(U, U)
-    rows, row = traffic(grid, 4), 3 * 8  # bytes of a row
-    assert moved["sent"] - before["sent"] == rows["sent"] * row
+    rows, row = traffic(grid, 4), rank * 8  # bytes of a row
+    sent = (rows["sent"] if rank == 40 else rows["shared"]) * row
+    signs = 4 * row  # with each task
+    assert moved["sent"] - before["sent"] == sent + signs
     assert rows["returned"] * row <= moved["received"] - before["received"] <= 1.2 * rows["returned"] * row
 
 

@@ -160,6 +160,7 @@ class Cluster:
         try:
             call = versioned(function, *arguments)
             where = {"workers": [worker], "allow_other_workers": True}
+            self.moved["sent"] += _nbytes(arguments) + _nbytes(settings)
             return worker, self.client.submit(*call, key=key, pure=False, **where, **settings)
         except (RuntimeError, OSError) as error:  # the client is closed
             self._present()
@@ -170,10 +171,10 @@ class Cluster:
 
         A few small arrays are returned as they are: they travel with the tasks, which is quicker.
         """
-        size = sum(array.nbytes for array in arrays)
-        self.moved["sent"] += size
+        size = _nbytes(arrays)
         if size <= _SMALL:
-            return list(arrays)
+            return list(arrays)  # counted with each task that gets them
+        self.moved["sent"] += size
         try:
             return list(self.client.scatter(list(arrays), hash=False, direct=self.direct))
         except Exception as error:  # a worker is gone, or all: the caller looks and tries again
@@ -319,10 +320,10 @@ class _Lost(Exception):
     """What was sent to a worker is lost."""
 
 
-def _nbytes(result: Any) -> int:
-    """Return the bytes of the arrays in a result."""
-    if isinstance(result, Mapping):
-        return sum(map(_nbytes, result.values()))
-    if isinstance(result, (tuple, list)):
-        return sum(map(_nbytes, result))
-    return int(getattr(result, "nbytes", 0))
+def _nbytes(found: Any) -> int:
+    """Return the bytes of the arrays in what is sent or received."""
+    if isinstance(found, Mapping):
+        return sum(map(_nbytes, found.values()))
+    if isinstance(found, (tuple, list)):
+        return sum(map(_nbytes, found))
+    return int(getattr(found, "nbytes", 0))
