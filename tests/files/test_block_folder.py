@@ -45,6 +45,24 @@ def test_names_have_their_own_file(folder):
     assert json.loads((folder.path / "names.json").read_text())[22] == "node 22"
 
 
+def test_every_file_is_on_the_disk_before_the_folder_appears(tmp_path, monkeypatch):
+    """By the descriptor that wrote it: Windows refuses to sync one that was opened for reading."""
+    synced = {}
+
+    def fsync(descriptor):
+        assert os.write(descriptor, b"") == 0  # an error unless it was opened for writing
+        found = os.fstat(descriptor)
+        synced[found.st_ino] = found.st_size
+        assert not (tmp_path / "blocks").exists()
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    names = np.array([f"node {k}" for k in range(23)], object)
+    path = write_blocks(Labelled(random_similarity(23), names), tmp_path / "blocks", rows=7).path
+    written = {one.name: one.stat() for one in path.iterdir()}
+    assert {"names.json", "manifest.json", "block-0-1.npz"} <= set(written)
+    assert synced == {one.st_ino: one.st_size for one in written.values()}
+
+
 def test_blocks_without_entries_have_no_file(tmp_path):
     folder = write_blocks(np.diag([1.0, 2.0, 0.0, 3.0]), tmp_path / "blocks", rows=2)
     assert sorted(os.listdir(folder.path)) == ["block-0-0.npz", "block-1-1.npz", "manifest.json"]

@@ -103,3 +103,23 @@ def test_what_is_no_folder(tmp_path):
 
 def test_totals_add_up():
     assert Totals.of(np.array([1.0, 3.0])).plus(Totals.of(np.array([2.0])), 2) == Totals(4, 3.0, 18.0)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200, 1e308, 5e-324])
+def test_squares_of_huge_and_tiny_entries_are_numbers(tmp_path, size):
+    """They overflowed to Infinity, which is not JSON, or vanished."""
+    M = size * (np.ones((5, 5)) - np.eye(5))
+    path = write_blocks(M, tmp_path / "blocks", rows=2).path
+    content = json.loads((path / MANIFEST).read_text(), parse_constant=pytest.fail)
+    largest = np.finfo(float).max
+    assert content["norm"] == (
+        pytest.approx(20**0.5 * size, rel=1e-14, abs=5e-324) if size < 1e308 else largest
+    )
+    assert read_manifest(path).norm == content["norm"]
+
+
+def test_totals_of_other_units_add_up():
+    both = Totals.of(np.array([1e200, 3e200])).plus(Totals.of(np.array([2e150]))).plus(Totals.of(np.ones(2)), 2)
+    assert (both.entries, both.largest) == (7, 3e200)
+    assert both.norm == pytest.approx(10**0.5 * 1e200, rel=1e-14)
+    assert Totals().plus(Totals.of(np.array([3e-200, 4e-200]))).norm == pytest.approx(5e-200, rel=1e-14)

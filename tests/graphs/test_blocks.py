@@ -165,3 +165,39 @@ def test_weights_can_be_left_out_and_rounded(tmp_path):
     assert whole(single)[0, 1] == np.float32(0.1)
     with pytest.raises(ValueError, match="dtype must be"):
         convert_to_blocks(path, tmp_path / "other", dtype="float16")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".npz"])
+def test_weights_that_a_type_cannot_hold_are_refused_or_noted(tmp_path, suffix):
+    """An infinite entry, or an edge that is lost, would be another graph."""
+
+    def file_of(*weights):
+        edges = [(0, k + 1, weight) for k, weight in enumerate(weights)]
+        if suffix == ".csv":
+            return write_list(tmp_path / "edges.csv", edges)
+        rows, cols, values = (np.array(one) for one in zip(*edges, strict=True))
+        upper = sparse.csr_array((values, (rows, cols)), shape=(len(edges) + 1,) * 2)
+        sparse.save_npz(tmp_path / "edges.npz", upper + upper.T)
+        return tmp_path / "edges.npz"
+
+    with pytest.raises(
+        ValueError, match=r"at most 3.4e\+38 as float32: edge \('?0'?, '?2'?\) has 1e\+39.*float64"
+    ):
+        convert_to_blocks(file_of(1.0, 1e39), tmp_path / "large", rows=2, dtype="float32")
+    assert not (tmp_path / "large").exists()
+    assert (
+        convert_to_blocks(file_of(1.0, 1e39), tmp_path / "large", rows=2)[0].manifest.off_diagonal.largest
+        == 1e39
+    )
+    tiny = file_of(1.0, 1e-46, 1e-50)
+    folder, notes = convert_to_blocks(tiny, tmp_path / "tiny", rows=2, dtype="float32")
+    smallest = np.finfo(np.float32).smallest_subnormal
+    assert_array_equal(whole(folder)[0], np.array([0, 1, smallest, smallest], np.float32))
+    assert notes[-1] == "2 weights were smaller than float32 can hold, and became its smallest positive number"
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_sums_that_overflow_are_refused(tmp_path):
+    twice = write_list(tmp_path / "edges.csv", [("a", "b", 1e308), ("a", "b", 1e308)])
+    with pytest.raises(ValueError, match=r"edge \('a', 'b'\) has inf\. Divide all weights"):
+        convert_to_blocks(twice, tmp_path / "sum", duplicates="sum")

@@ -25,7 +25,8 @@ class Pretended:
 
     def submit(self, name, function, *arguments, worker, **settings):
         self.submitted.append((name, worker, arguments))
-        return worker, SimpleNamespace(status="finished")
+        result = arguments[0] if name == "send-block" else None
+        return worker, SimpleNamespace(status="finished", result=result)
 
     def scatter(self, arrays):
         return list(arrays)
@@ -113,8 +114,9 @@ def test_content_is_sent_if_a_worker_does_not_see_the_files(data):
 
     def contents():
         session.over_blocks("survey", None, {})
-        found = [arguments[0].matrix for name, _, arguments in cluster.submitted if name == "load-block"]
+        orders = [arguments[0] for name, _, arguments in cluster.submitted if name == "load-block"]
         cluster.submitted.clear()
+        found = [getattr(order, "result", order).matrix for order in orders]
         return {source.content is not None for source in found if source is not None}
 
     assert contents() == {False}
@@ -123,6 +125,24 @@ def test_content_is_sent_if_a_worker_does_not_see_the_files(data):
     cluster.ask_each = lambda *_: {"a": True, "c": False}
     assert contents() == {True}
     assert data.order((0, 0), shipped=True).matrix.content == (data.folder.path / "block-0-0.npz").read_bytes()
+
+
+def test_content_is_sent_once_for_blocks_and_rows(data):
+    """A block off the diagonal is loaded by three tasks; the scheduler held its content three times."""
+    cluster = Pretended("a", "b")
+    cluster.ask_each = lambda *_: {"a": False, "b": False}
+    session = BlockSession(cluster, data)
+    session.over_blocks("survey", None, {})
+    cluster.run_round = lambda make, count: [make(range(count), 0) and {}]
+    session.over_panels("solve", None, np.ones((40, 2)), [])
+    tasks = {name: [] for name, *_ in cluster.submitted}
+    for name, _, arguments in cluster.submitted:
+        tasks[name].append(arguments)
+    assert sorted(order.block for (order,) in tasks["send-block"]) == sorted(data.grid.blocks())
+    loaded = [order for (order,) in tasks["load-block"]]
+    loaded += [order for _, orders in tasks["load-rows"] for order in orders]
+    assert len(loaded) == 36 + 64
+    assert {order.result.block for order in loaded} == set(data.grid.blocks())  # futures all
 
 
 def test_closing_deletes_temporary_folders(data):

@@ -1,6 +1,7 @@
 """What the driver makes of a cluster's answers; real clusters are in test_dask.py."""
 
 import contextlib
+import itertools
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ class Answers(distributed.Client):
     """A client that answers from a script, without a cluster."""
 
     status = "running"
+    fetched = 0
     scheduler = SimpleNamespace(address="tcp://nowhere")
 
     def __init__(self, **answers):
@@ -38,6 +40,7 @@ class Answers(distributed.Client):
             future.cancelled = True
 
     def sync(self, function, callback_timeout):
+        self.fetched += 1
         return function()
 
     def gather(self, futures, **how):
@@ -49,6 +52,9 @@ class Answers(distributed.Client):
 
     def scatter(self, values, **_):
         return values
+
+    def submit(self, *call, key, **_):
+        return SimpleNamespace(key=key, call=call)
 
     def __del__(self):
         pass
@@ -85,7 +91,8 @@ def test_results_that_vanish_with_all_workers_end_the_fit(monkeypatch):
     found.workers()
     client.answers = {"nthreads": {}}
     with pytest.raises(EvaluationFailed, match="has lost all of its workers"):  # which the loop knows
-        found.run_round(lambda numbers, attempt: {0: ended(TimeoutError("no answer"))}, 1)
+        found.run_round(lambda numbers, attempt: dict.fromkeys(range(4), ended(TimeoutError("no answer"))), 4)
+    assert client.fetched == 1  # not each result again, with the same patience
 
 
 def test_errors_of_tasks_are_named_and_the_others_cancelled():
@@ -152,7 +159,13 @@ def test_small_arrays_go_with_the_tasks():
     found = Cluster(Answers())
     small = [np.ones(3)]
     assert found.scatter(small)[0] is small[0]
-    assert found.moved["sent"] == 24
+    assert found.moved["sent"] == 0
+    for count in (1, 2):  # with each of them again
+        found.submit("pass", max, small, worker="a", U={0: small[0]}, rank=3)
+        assert found.moved["sent"] == 48 * count
+    found.scatter([np.ones(cluster._SMALL)])  # once, however many tasks get it
+    found.submit("pass", max, object(), worker="a")
+    assert found.moved["sent"] == 96 + 8 * cluster._SMALL
 
 
 def test_a_failed_task_of_a_worker_without_symrelu_names_the_worker():
@@ -171,3 +184,49 @@ def test_a_cluster_of_which_nothing_comes_is_closed(monkeypatch):
     with contextlib.suppress(KeyboardInterrupt), cluster.closed_on_error(found):
         raise KeyboardInterrupt
     assert closed
+
+
+def test_keys_of_tasks_differ_between_processes(monkeypatch):
+    """Forked ones have the same addresses of objects and counts; Dask gives both the result of the first."""
+    monkeypatch.setattr(cluster, "id", lambda _: 7, raising=False)
+    keys = []
+    for _ in range(2):
+        monkeypatch.setattr(cluster, "_rounds", itertools.count())
+        found = Cluster(Answers())
+        keys += [found.submit("pass", max, 1, 2, worker="a")[1].key for _ in range(2)]
+    assert len(set(keys)) == 4
+    assert all(key.startswith("symrelu-pass-") for key in keys)  # for the dashboard
+
+
+def test_workers_that_cannot_be_reached_for_a_moment_are_tried_again(monkeypatch):
+    """Else all that is sent goes through the scheduler until the end of the fit; but attempts take long."""
+    now, attempts = [0.0], []
+
+    def scatter(values, **_):
+        attempts.append(now[0])
+        now[0] += 1.0
+        if len(attempts) < 3:
+            raise OSError("gone")
+        return values
+
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    client = Answers()
+    client.scatter = scatter
+    found, answers = Cluster(client), []
+    for _ in range(60):
+        answers.append(found.direct)
+        now[0] += 1.0
+    assert len(attempts) == 3  # seldom while it fails, and never again when it has not
+    assert not any(answers[:20])
+    assert all(answers[-10:])
+
+
+def test_an_error_of_a_question_to_each_worker_names_the_worker():
+    client = Answers()
+    found = Cluster(client)
+    found.workers()
+    client.answers = {"version": OSError("libllvmlite.so: cannot open")}
+    with pytest.raises(ClusterError, match="The worker a failed: OSError: libllvmlite"):
+        found.ask_each(max, 1, 2)
+    client.answers = {"version": distributed.comm.CommClosedError("closed")}
+    assert found.ask_each(max, 1, 2) == {}

@@ -13,6 +13,15 @@ from symrelu.operators import EvaluationFailed
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 clients = import_module("symrelu.operators.cluster_clients")
 ClusterError = clients.ClusterError
+dask = import_module("dask")
+
+GONE = (
+    distributed.comm.CommClosedError("closed"),
+    ConnectionRefusedError("refused"),
+    TimeoutError("no answer"),
+    OSError("Timed out trying to connect to tcp://127.0.0.1:1 after 30 s"),
+)
+NO_LIBRARY = OSError("libllvmlite.so: cannot open shared object file")
 
 
 def test_clients_are_checked_before_any_work(no_work):
@@ -43,12 +52,37 @@ def test_without_a_client_it_is_said_how_to_make_one(monkeypatch):
 
 
 def test_workers_must_have_this_version():
-    answers = {"a": symrelu.__version__, "b": OSError("gone")}
+    answers = {"a": symrelu.__version__} | dict(enumerate(GONE))
     assert clients.check_versions(answers) == ["a"]
     with pytest.raises(ClusterError, match=r"worker c has symrelu 0\.0\.1, .* Install the same version"):
         clients.check_versions(answers | {"c": "0.0.1"})
     with pytest.raises(ClusterError, match=r"worker c cannot import symrelu \(broken\)\. Install symrelu"):
         clients.check_versions(answers | {"c": ImportError("broken")})
+    with pytest.raises(ClusterError, match=r"worker c cannot import symrelu \(libllvmlite.so: cannot open"):
+        clients.check_versions(answers | {"c": NO_LIBRARY})
+
+
+def test_workers_that_fail_are_not_taken_for_gone():
+    answers = {"a": True} | dict(enumerate(GONE))
+    assert clients.answers_of(answers) == {"a": True}
+    for error in (NO_LIBRARY, ZeroDivisionError("by zero"), PermissionError("no")):
+        with pytest.raises(ClusterError, match=f"The worker c failed: {type(error).__name__}: {error}"):
+            clients.answers_of(answers | {"c": error})
+
+
+def test_a_dead_address_is_told_from_a_worker_that_fails():
+    """The errors are those of Dask itself, as they arrive here."""
+    with (
+        distributed.LocalCluster(1, processes=False, dashboard_address=":0") as workers,
+        distributed.Client(workers) as client,
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+    ):
+        (there,) = client.nthreads()
+        nowhere = "tcp://127.0.0.1:1"
+        found = client.run(eval, "open('/nowhere')", workers=[there, nowhere], on_error="return")
+    assert clients.is_gone(found[nowhere])
+    assert isinstance(found[there], FileNotFoundError)
+    assert not clients.is_gone(found[there])
 
 
 def test_a_task_is_refused_by_a_worker_of_another_version(monkeypatch):

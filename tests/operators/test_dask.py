@@ -32,6 +32,7 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed")
 cluster = import_module("symrelu.operators.cluster")
 block_session = import_module("symrelu.operators.block_session")
 clients = import_module("symrelu.operators.cluster_clients")
+psutil = import_module("psutil")  # which distributed needs
 warm_up = import_module("symrelu.operators.block_tasks").warm_up
 # Dask's own processes and sockets are closed by it, some of them after the test.
 pytestmark = [
@@ -152,38 +153,79 @@ def test_scores_are_those_of_one_machine(four, digits):
     )
 
 
-def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits):
-    op = Problem.of(digits).operator(np.ones(3))
-    U = np.random.default_rng(0).standard_normal((1797, 3))
+@pytest.mark.parametrize("rank", [3, 40])
+def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits, rank):
+    """At rank 40, panels are sent once, and workers share them; at rank 3 they go with each task."""
+    op = Problem.of(digits).operator(np.ones(rank))
+    U = np.random.default_rng(0).standard_normal((1797, rank))
+    assert (U.nbytes > cluster._SMALL) == (rank == 40)
     op.residual_product(U, U)
     moved, grid = op._session.cluster.moved, op._session.grid
     before = dict(moved)
     op.residual_product(U, U)
-    rows, row = traffic(grid, 4), 3 * 8  # bytes of a row
-    assert moved["sent"] - before["sent"] == rows["sent"] * row
+    rows, row = traffic(grid, 4), rank * 8  # bytes of a row
+    sent = (rows["sent"] if rank == 40 else rows["shared"]) * row
+    signs = 4 * row  # with each task
+    assert moved["sent"] - before["sent"] == sent + signs
     assert rows["returned"] * row <= moved["received"] - before["received"] <= 1.2 * rows["returned"] * row
 
 
+class Killer:
+    """A callback that kills a worker, which is alive, at a drawn moment after each of some iterations."""
+
+    def __init__(self, workers, client, iterations):
+        self.workers, self.client, self.iterations = workers, client, iterations
+        self.rng = random.Random(0)
+        self.killed, self.thread = [], None
+
+    def __call__(self, progress):
+        self.finish()  # so that each is killed while the fit goes on
+        if progress.record.iteration in self.iterations:
+            self.thread = threading.Thread(target=self.kill)
+            self.thread.start()
+        return False
+
+    def kill(self):
+        time.sleep(0.1 * self.rng.random())
+        deadline = time.monotonic() + 60
+        while not (alive := self.alive()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        pid = self.rng.choice(alive)
+        os.kill(pid, signal.SIGKILL)
+        self.killed.append(pid)
+
+    def alive(self):
+        there = self.client.nthreads()  # a nanny does not start one again that dies before it is there
+        pids = [worker.pid for worker in self.workers.workers.values() if worker.worker_address in there]
+        return [pid for pid in pids if pid is not None and self.lives(pid)]
+
+    @staticmethod
+    def lives(pid):
+        try:
+            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def finish(self):
+        if self.thread is not None:
+            self.thread.join()
+
+
 def test_bits_do_not_depend_on_the_workers_nor_on_their_deaths(four, digits):
-    """Two of four are killed at once, later one at a random moment; then there are three, and at last one."""
+    """Ten are killed in ten of twelve steps, at drawn moments; then there are three, and at last one."""
     workers, client = four
-    fit = {"rank": 5, "max_iter": 8, **SETTINGS}
-    calm = decompose(digits, **fit)
-    rng = random.Random(0)
-    for victims, left in ((2, 4), (1, 4), (0, 3), (0, 1)):
-        if left < 4:
-            workers.scale(left)
-        client.wait_for_workers(left, timeout=60)
-        pids = [worker.pid for worker in workers.workers.values()]
-        chosen = rng.sample(pids, victims)
-        timer = threading.Timer(
-            0.1 + rng.random(), lambda chosen=chosen: [os.kill(p, signal.SIGKILL) for p in chosen]
-        )
-        timer.start()
-        disturbed = decompose(digits, **fit)
-        timer.join()
-        assert_array_equal(disturbed.U, calm.U)
-        assert_array_equal(disturbed.history.objective, calm.history.objective)
+    fit = {"rank": 5, **SETTINGS}
+    calm = decompose(digits, max_iter=12, **fit)
+    killer = Killer(workers, client, random.Random(0).sample(range(1, 12), 10))
+    disturbed = decompose(digits, max_iter=12, callback=killer, **fit)
+    assert len(set(killer.killed)) == 10
+    assert disturbed.n_iter == 12
+    assert_array_equal(disturbed.U, calm.U)
+    assert_array_equal(disturbed.history.objective, calm.history.objective)
+    for left in (3, 1):
+        workers.scale(left)
+        fewer = decompose(digits, max_iter=4, **fit)
+        assert_array_equal(fewer.history.objective, calm.history.objective[: len(fewer.history.objective)])
 
 
 FOREIGN = {

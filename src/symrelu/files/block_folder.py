@@ -187,7 +187,7 @@ class BlockWriter:
         if self.dtype != bool:
             arrays["data"] = matrix.data.astype(self.dtype.newbyteorder("<"), copy=False)
         path = self.folder / f"block-{i}-{j}.npz"
-        with open(path, "xb") as file:
+        with _written(path) as file:
             np.savez(file, **without_objects(**arrays))
         self.blocks[block] = _record(path, matrix.nnz, max(on.largest, off.largest))
 
@@ -196,18 +196,28 @@ class BlockWriter:
         of_names = None
         if names is not None:
             path = self.folder / NAMES
-            path.write_text(json.dumps(names_to_json(names)), encoding="utf-8")
+            with _written(path) as file:
+                file.write(json.dumps(names_to_json(names)).encode())
             of_names = _record(path, self.grid.n)
         manifest = Manifest(
             self.grid, self.dtype.name, units, self.off_diagonal, self.diagonal, self.blocks, of_names
         )
-        (self.folder / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
+        with _written(self.folder / MANIFEST) as file:
+            file.write(manifest.to_json().encode())
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[Any]:
+    """Create a file, and see to it that what is written to it is on the disk when the block ends."""
+    with open(path, "xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())  # else a power failure after the rename could leave an empty file
 
 
 def _record(path: Path, entries: int, largest: float = 0.0) -> BlockFile:
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        os.fsync(file.fileno())  # else a power failure after the rename could leave an empty file
     return BlockFile(path.name, path.stat().st_size, digest, int(entries), largest)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ NAMES = "names.json"
 BYTE_ORDER = "little"
 INDEX_TYPE = "int32"
 DTYPES = ("float32", "float64", "bool")  # bool: a mask
+_SAFE_UNITS = 100  # entries between 4^-100 and 4^100 need none: their squares are far from the ends of float64
 
 _KEYS = {
     "format", "version", "shape", "dtype", "byte_order", "index_type", "rows", "norm", "units",
@@ -34,25 +36,52 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Totals:
-    """Number, largest and sum of squares of entries."""
+    """Number, largest and sum of squares of entries; the squares are those of entries / 4^units.
+
+    Squares of very large or very small entries would overflow or underflow. The units are those of the largest.
+    """
 
     entries: int = 0
     largest: float = 0.0
     squares: float = 0.0
+    units: int = 0
 
     @classmethod
     def of(cls, values: np.ndarray) -> Totals:
         """Return the totals of stored entries."""
         doubled = values.astype(np.float64, copy=False)
-        return cls(len(values), float(doubled.max(initial=0.0)), float(np.sum(np.square(doubled))))
+        largest = float(doubled.max(initial=0.0))
+        units = _units_of(largest)
+        scaled = np.ldexp(doubled, -2 * units) if units else doubled
+        return cls(len(values), largest, float(np.sum(np.square(scaled))), units)
+
+    @property
+    def norm(self) -> float:
+        """Root of the sum of squares, or the largest number if it is beyond that."""
+        try:
+            return math.ldexp(math.sqrt(self.squares), 2 * self.units)
+        except OverflowError:
+            return sys.float_info.max
 
     def plus(self, other: Totals, times: int = 1) -> Totals:
         """Return the totals with others added, so many times."""
+        largest = max(self.largest, other.largest)
+        units = _units_of(largest)
         return Totals(
             self.entries + times * other.entries,
-            max(self.largest, other.largest),
-            self.squares + times * other.squares,
+            largest,
+            self._squares_in(units) + times * other._squares_in(units),
+            units,
         )
+
+    def _squares_in(self, units: int) -> float:
+        return math.ldexp(self.squares, 4 * (self.units - units))
+
+
+def _units_of(largest: float) -> int:
+    """Return the k for which squares of entries / 4^k neither overflow nor vanish; 0 if none is needed."""
+    k = math.frexp(largest)[1] // 2
+    return k if abs(k) > _SAFE_UNITS else 0
 
 
 @dataclass(frozen=True)
@@ -95,7 +124,7 @@ class Manifest:
     @property
     def norm(self) -> float:
         """Frobenius norm of the matrix."""
-        return math.sqrt(self.off_diagonal.squares + self.diagonal.squares)
+        return self.off_diagonal.plus(self.diagonal).norm
 
     def to_json(self) -> str:
         """Return the text of the file."""
@@ -114,11 +143,11 @@ class Manifest:
             "blocks": [{"row": i, "column": j, **asdict(file)} for (i, j), file in sorted(self.blocks.items())],
             "names": None if self.names is None else asdict(self.names),
         }
-        return json.dumps({**content, "sha256": _digest(content)}, indent=1)
+        return json.dumps({**content, "sha256": _digest(content)}, indent=1, allow_nan=False)
 
 
 def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.fitted.models import check_nodes
+from symrelu.operators.block_tasks import on_worker
 from symrelu.validation import check_rows
 
 _PARTS_OF_A_WORKER = 4  # rows take different times
@@ -95,12 +96,15 @@ def _over_rows(
         parts = [part for part in _parts(count, _PARTS_OF_A_WORKER * len(workers)) if part.stop > part.start]
 
         def make(numbers: Sequence[int], attempt: int) -> dict[int, Any]:
-            there = list(cluster.workers())
+            there = list(cluster.workers().items())
             sent = cluster.broadcast(model)
-            return {
-                k: cluster.submit(name, function, sent, *arguments(parts[k]), worker=there[k % len(there)])
-                for k in numbers
-            }
+            found = {}
+            for k in numbers:
+                worker, threads = there[k % len(there)]
+                found[k] = cluster.submit(
+                    name, function, sent, *arguments(parts[k]), worker=worker, threads=threads
+                )
+            return found
 
         return cluster.run_round(make, len(parts))
     finally:
@@ -112,11 +116,13 @@ def _parts(count: int, parts: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
+@on_worker
 def _transform_part(model: Any, M_new: Any, mask: Any | None) -> np.ndarray:
     rows: np.ndarray = model.transform_checked(M_new, mask)
     return rows
 
 
+@on_worker
 def _top_k_part(model: Any, nodes: np.ndarray, k: int, rows: Any | None) -> tuple[np.ndarray, np.ndarray]:
     from scipy import sparse
 

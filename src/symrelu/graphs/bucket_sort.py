@@ -26,6 +26,7 @@ _ONE_AND_MANY = (
     ("# self loop was ", "# self loops were "),
     ("# repeated edge was ", "# repeated edges were "),
     ("# pair were ", "# pairs were "),
+    ("# weight was ", "# weights were "),
 )
 
 
@@ -101,9 +102,10 @@ class Combination:
             if self.is_list:
                 pairs, values, notes = one_direction(pairs, values, directed, "directed", all_pairs=False)
                 self._count(notes)
-                yield block, self._assembled(block, grid, pairs, values)
+                matrix = self._assembled(block, grid, pairs, values)
             else:
-                yield block, self._of_matrix(block, grid, pairs, values, directed, tolerance)
+                matrix = self._of_matrix(block, grid, pairs, values, directed, tolerance)
+            yield block, self._cast(block, grid, matrix, names)
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences about what was combined or left out in all blocks."""
@@ -148,9 +150,37 @@ class Combination:
     def _csr(
         self, block: Block, grid: BlockGrid, rows: np.ndarray, cols: np.ndarray, values: np.ndarray
     ) -> Any:
+        """Return entries as a block, still in float64: only what they are combined to is rounded."""
         first, second = grid.panel(block[0]).start, grid.panel(block[1]).start
         places = (rows - first, cols - second)
-        return sparse.csr_array((values.astype(self.dtype), places), shape=grid.shape(block))
+        return sparse.csr_array((values, places), shape=grid.shape(block))
+
+    def _cast(self, block: Block, grid: BlockGrid, matrix: Any, names: Sequence[Any]) -> Any:
+        """Return a block in its type; raise if an entry is too large for it, count those that are too small."""
+        with np.errstate(over="ignore", under="ignore"):
+            values = matrix.data.astype(self.dtype)
+        too_large, vanished = np.flatnonzero(values == np.inf), np.flatnonzero(values == 0)
+        if too_large.size or vanished.size:
+            starts = [grid.panel(p).start for p in block]
+            rows, cols = (index + start for index, start in zip(matrix.tocoo().coords, starts, strict=True))
+            if too_large.size:
+                k = too_large[0]
+                self._refuse_large(Pairs(rows, cols, names).edge(k), matrix.data[k])
+            values[vanished] = np.finfo(self.dtype).smallest_subnormal  # a zero would be no edge any more
+            count = int(
+                np.count_nonzero(rows[vanished] <= cols[vanished])
+            )  # those below the diagonal are the same
+            held = f"smaller than {self.dtype} can hold, and became its smallest positive number"
+            self._count((f"{count} weights were {held}",))
+        return sparse.csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+    def _refuse_large(self, edge: str, weight: float) -> None:
+        limit = float(np.finfo(self.dtype).max)
+        wider = 'Pass dtype="float64" (--dtype float64), or divide' if np.isfinite(weight) else "Divide"
+        raise ValueError(
+            f"Weights must be at most {limit:.3g} as {self.dtype}: edge {edge} has {weight:g}. {wider} all "
+            "weights by the same number."
+        )
 
     def _of_matrix(
         self, block: Block, grid: BlockGrid, pairs: Pairs, values: np.ndarray, directed: str, tolerance: float

@@ -12,11 +12,12 @@ import numpy as np
 
 from symrelu.files.block_manifest import MANIFEST
 from symrelu.kernels.block_grid import Block, panels_of
-from symrelu.operators.block_data import BlockData, load_block
+from symrelu.operators.block_data import BlockData, load_block, sent_order
 from symrelu.operators.block_rows import load_rows
 from symrelu.operators.cluster import Cluster, Placed
 
 _RECENTLY = 1.0  # seconds for which the workers are taken to be the same, unless something fails
+_LOST = ("error", "cancelled", "lost")  # states of futures
 
 
 class BlockSession:
@@ -40,6 +41,7 @@ class BlockSession:
         self._shares: list[list[Block]] = []
         self._blocks: dict[Block, Placed] = {}
         self._rows: dict[int, Placed] = {}
+        self._sent: dict[Block, Placed] = {}  # contents of files, if they are shipped
         self._shipped = False
         self._seeing: set[str] = set()  # workers that see the files
         self._finalizer = weakref.finalize(self, _clean_up, cluster, data.temporary)
@@ -53,6 +55,7 @@ class BlockSession:
         """Release the blocks, and delete temporary folders."""
         self._blocks.clear()
         self._rows.clear()
+        self._sent.clear()
         self._finalizer()
 
     def over_blocks(
@@ -185,15 +188,25 @@ class BlockSession:
             worker = self._worker_of(k)
             for block in share:
                 if not _is_there(self._blocks.get(block), worker):
-                    order = self.data.order(block, self._is_shipped())
+                    order = self._order(block, worker)
                     self._blocks[block] = self.cluster.submit("load-block", load_block, order, worker=worker)
 
     def _rows_of(self, panel: int, worker: str) -> Any:
         if not _is_there(self._rows.get(panel), worker):
             blocks = [(min(panel, j), max(panel, j)) for j in range(self.grid.panels)]
-            orders = [self.data.order(block, self._is_shipped()) for block in blocks]
+            orders = [self._order(block, worker) for block in blocks]
             self._rows[panel] = self.cluster.submit("load-rows", load_rows, panel, orders, worker=worker)
         return self._rows[panel][1]
+
+    def _order(self, block: Block, worker: str) -> Any:
+        """Return what a task must know to load a block; with contents a future, as three tasks load a block."""
+        if not self._is_shipped():
+            return self.data.order(block, shipped=False)
+        found = self._sent.get(block)
+        if found is None or found[1].status in _LOST:
+            order = self.data.order(block, shipped=True)
+            found = self._sent[block] = self.cluster.submit("send-block", sent_order, order, worker=worker)
+        return found[1]
 
     def _is_shipped(self) -> bool:
         """Return whether some worker cannot see the files, so that their content must be sent."""
@@ -208,7 +221,7 @@ class BlockSession:
 
 def _is_there(found: Placed | None, worker: str) -> bool:
     """Return whether something was given to this worker, and not lost."""
-    return found is not None and found[0] == worker and found[1].status not in ("error", "cancelled", "lost")
+    return found is not None and found[0] == worker and found[1].status not in _LOST
 
 
 def _clean_up(cluster: Cluster, folders: Sequence[Path]) -> None:

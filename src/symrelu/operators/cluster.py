@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -20,6 +21,7 @@ from symrelu.operators.base import EvaluationFailed
 from symrelu.operators.cluster_clients import (
     VERSION_THERE,
     ClusterError,
+    answers_of,
     check_client,
     check_versions,
     client_of,
@@ -28,6 +30,7 @@ from symrelu.operators.cluster_clients import (
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
 _FETCHING = 30.0  # seconds for the results of a round, after which the workers are looked for
+_PAUSES = 20  # how much longer than an attempt to reach the workers the pause before the next one is
 _LOOK = 0.5  # seconds between two looks at the workers
 _SMALL = 500_000  # bytes of arrays that go with tasks; more would burden the scheduler
 _MOST_ATTEMPTS = 20  # to make a round, each of which was spoilt by the loss of a worker
@@ -52,8 +55,10 @@ class Cluster:
         self.given = client
         self.owned = isinstance(client, str)
         self.client = client_of(client)
+        self._own = uuid.uuid4().hex  # in keys: other processes use the same scheduler, and count as this one
         self._checked: set[str] = set()
-        self._direct: bool | None = None
+        self._direct = False
+        self._try_direct = -math.inf  # when to try it again
         self._answer: dict[str, int] = {}
         self._asked = -math.inf
         self.moved = {"sent": 0, "received": 0}  # bytes of arrays between this process and the workers
@@ -136,22 +141,26 @@ class Cluster:
         self._checked.update(check_versions(found))
 
     def ask_each(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Call a function on each worker, and return the results of those that are still there."""
+        """Call a function on each worker, and return the results of those that are still there.
+
+        An error of the function is raised, with the name of the worker.
+        """
         workers = list(self.workers())
         try:
             found = self.client.run(function, *arguments, workers=workers, on_error="return")
         except (OSError, ValueError) as error:
             raise self._unreachable(error) from error
-        return {address: result for address, result in found.items() if not isinstance(result, OSError)}
+        return answers_of(found)
 
     def submit(
         self, name: str, function: Callable[..., Any], *arguments: Any, worker: str, **settings: Any
     ) -> Placed:
         """Return the worker and the future of a task that runs there, or elsewhere if the worker is lost."""
-        key = f"symrelu-{name}-{next(_rounds)}-{id(self):x}"
+        key = f"symrelu-{name}-{next(_rounds)}-{self._own}"
         try:
             call = versioned(function, *arguments)
             where = {"workers": [worker], "allow_other_workers": True}
+            self.moved["sent"] += _nbytes(arguments) + _nbytes(settings)
             return worker, self.client.submit(*call, key=key, pure=False, **where, **settings)
         except (RuntimeError, OSError) as error:  # the client is closed
             self._present()
@@ -162,10 +171,10 @@ class Cluster:
 
         A few small arrays are returned as they are: they travel with the tasks, which is quicker.
         """
-        size = sum(array.nbytes for array in arrays)
-        self.moved["sent"] += size
+        size = _nbytes(arrays)
         if size <= _SMALL:
-            return list(arrays)
+            return list(arrays)  # counted with each task that gets them
+        self.moved["sent"] += size
         try:
             return list(self.client.scatter(list(arrays), hash=False, direct=self.direct))
         except Exception as error:  # a worker is gone, or all: the caller looks and tries again
@@ -183,12 +192,13 @@ class Cluster:
     @property
     def direct(self) -> bool:
         """Whether this process can reach the workers itself, not only through the scheduler."""
-        if self._direct is None:
+        begin = time.monotonic()
+        if not self._direct and begin >= self._try_direct:
             try:
                 self.client.scatter([0], hash=False, direct=True)
                 self._direct = True
-            except Exception:
-                self._direct = False
+            except Exception:  # a worker may have been lost, or none can be reached: that takes long to notice
+                self._try_direct = begin + _PAUSES * (time.monotonic() - begin)
         return self._direct
 
     def run_round(self, make: Callable[[Sequence[int], int], Mapping[int, Placed]], count: int) -> list[Any]:
@@ -252,9 +262,13 @@ class Cluster:
 
     def _collect(self, futures: Mapping[int, Placed], results: dict[int, Any]) -> str:
         """Fetch the results of finished tasks; return why workers died, if they did; raise on other errors."""
-        with suppress(Exception):  # all at once, if nothing went wrong
+        try:  # all at once, if nothing went wrong
             found = self._fetch([future for _, future in futures.values()])
             results.update(zip(futures, found, strict=True))
+        except EvaluationFailed:  # no worker came for so long: the others would only wait as long again
+            raise
+        except Exception:
+            pass
         killed = ""
         for k, (_, future) in futures.items():
             if k in results:
@@ -306,10 +320,10 @@ class _Lost(Exception):
     """What was sent to a worker is lost."""
 
 
-def _nbytes(result: Any) -> int:
-    """Return the bytes of the arrays in a result."""
-    if isinstance(result, Mapping):
-        return sum(map(_nbytes, result.values()))
-    if isinstance(result, (tuple, list)):
-        return sum(map(_nbytes, result))
-    return int(getattr(result, "nbytes", 0))
+def _nbytes(found: Any) -> int:
+    """Return the bytes of the arrays in what is sent or received."""
+    if isinstance(found, Mapping):
+        return sum(map(_nbytes, found.values()))
+    if isinstance(found, (tuple, list)):
+        return sum(map(_nbytes, found))
+    return int(getattr(found, "nbytes", 0))

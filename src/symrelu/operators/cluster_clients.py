@@ -76,6 +76,47 @@ def _current_client() -> Any:
         raise ValueError(f"{missing} {_ADDRESS_ADVICE}") from error
 
 
+def is_gone(answer: Any) -> bool:
+    """Return whether what a worker answered is the error that it cannot be reached.
+
+    Not any OSError: that is also the error of a library that cannot be opened there.
+
+    Parameters
+    ----------
+    answer : object
+
+    Returns
+    -------
+    gone : bool
+    """
+    if isinstance(answer, (distributed.comm.CommClosedError, ConnectionError, TimeoutError)):
+        return True
+    # What Dask makes of the errors of all its attempts to connect, of which none has come with it.
+    return type(answer) is OSError and str(answer).startswith("Timed out trying to connect")
+
+
+def answers_of(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answers of the workers that are still there, or raise the first error of one of them.
+
+    Parameters
+    ----------
+    found : mapping of str to object
+        By the address of a worker: its answer, or the error.
+
+    Returns
+    -------
+    answers : dict of str to object
+    """
+    answers = {address: answer for address, answer in found.items() if not is_gone(answer)}
+    for address, answer in answers.items():
+        if isinstance(answer, BaseException):
+            raise ClusterError(
+                f"The worker {address} failed: {type(answer).__name__}: {answer}. Repair or remove it, and run "
+                "the fit again."
+            ) from answer
+    return answers
+
+
 def check_versions(found: Mapping[str, Any]) -> list[str]:
     """Raise if a worker has no symrelu, or another version.
 
@@ -91,7 +132,7 @@ def check_versions(found: Mapping[str, Any]) -> list[str]:
     """
     checked = []
     for address, version in found.items():
-        if isinstance(version, OSError):  # gone
+        if is_gone(version):
             continue
         if isinstance(version, BaseException):
             raise ClusterError(

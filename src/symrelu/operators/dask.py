@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ class DaskOperator(ThreadedOperator):
         self._n_positive = total.entries
         self._maxima = _largest_of_rows(surveys, session) if with_maxima else None
         dtype = session.data.folder.dtype
-        super().__init__(n=grid.n, dtype=dtype, norm=math.sqrt(total.squares), **settings)
+        super().__init__(n=grid.n, dtype=dtype, norm=total.norm, **settings)
 
     @classmethod
     def of(
