@@ -181,7 +181,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
             outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
         except EvaluationFailed as failure:
             if failure.outcome is not None:
-                failure.solution = _solution(failure.outcome, model, beginning.history, solver)
+                failure.solution = _solution(failure.outcome, model, failure.history, solver)
             raise
     return _solution(outcome, model, history, solver)
 
