@@ -63,6 +63,25 @@ def test_as_if_the_type_or_the_threads_were_others(calibrated):
     assert estimate_cost(M, 3).threads == double.threads, "only for one call"
 
 
+@pytest.mark.usefixtures("calibrated")
+def test_another_type_chooses_the_backend_that_its_fit_has():
+    wide = sparse.eye_array(8000, format="csr")
+    for own, other in (("float64", "float32"), ("float32", "float64")):
+        asked = estimate_cost(wide.astype(own), 32, n_negative=1, dtype=other)
+        same = estimate_cost(wide.astype(other), 32, n_negative=1)
+        assert (asked.backend, asked.dtype, asked.memory) == (same.backend, same.dtype, same.memory)
+    assert {asked.backend, estimate_cost(wide.astype(own), 32, n_negative=1).backend} == {"active", "sparse"}
+
+
+def test_a_matrix_packed_in_its_own_type_is_packed_again_in_another(calibrated):
+    problem = Problem.of(M)
+    problem.operator(np.ones(3))
+    assert (
+        estimate_cost(problem, 3).memory.matrix == 0 < estimate_cost(problem, 3, dtype="float32").memory.matrix
+    )
+    assert [case.packed for case, _ in calibrated] == [True, False]
+
+
 def test_rows_are_counted_in_arrays_too(calibrated):
     dense = estimate_cost(M.toarray(), 3)
     assert (dense.backend, dense.entries) == ("dense", 160)

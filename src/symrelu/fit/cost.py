@@ -192,16 +192,15 @@ def estimate_cost(
     limits = Limits(max_iter=max_iter, max_time=max_time)
     run = Run(solver=solver, backend=backend)
     start = Start(init=init)
+    if dtype is not None:
+        dtype = np.dtype(check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64")))
     if threads is not None:
         threads = check_integer("threads", threads, 1)
     problem = Problem.of(M, mask, diagonal)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):
-        case = Case.of(problem, model, start, run)
-        if dtype is not None:
-            name = check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64"))
-            case = replace(case, dtype=np.dtype(name))
+        case = Case.of(problem, model, start, run, dtype)
         return _cost(case, _degrees(problem), limits)
 
 

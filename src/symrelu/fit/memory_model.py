@@ -90,15 +90,21 @@ class Case:
     packed: bool
 
     @classmethod
-    def of(cls, problem: Problem, model: Model, start: Start, run: Run) -> Case:
-        """Return the case of a fit with validated settings, with the threads that it would use."""
-        backend = backend_of(problem, model, run)
+    def of(
+        cls, problem: Problem, model: Model, start: Start, run: Run, dtype: np.dtype[Any] | None = None
+    ) -> Case:
+        """Return the case of a fit with validated settings, with the threads that it would use.
+
+        With ``dtype`` it is as if M had that type.
+        """
+        dtype = problem.dtype if dtype is None else dtype
+        backend = backend_of(problem, model, run, dtype)
         return cls(
             n=problem.n,
             rank=model.rank,
             entries=_entries_of(problem),
             hidden=0 if problem.unknown is None else int(problem.unknown.nnz),
-            dtype=problem.dtype,
+            dtype=dtype,
             index_bytes=_index_bytes_of(problem),
             backend=backend,
             threads=allowed_threads(),
@@ -106,7 +112,7 @@ class Case:
             init=start.init if isinstance(start.init, str) else "array",
             n_negative=model.n_negative,
             rescaled=backend != "dask" and problem.exponent != 0,
-            packed=backend in problem._packed,
+            packed=dtype == problem.dtype and backend in problem._packed,
         )
 
     @property
