@@ -117,6 +117,17 @@ def test_what_decompose_refuses_does_not_fit(monkeypatch):
 
 
 @pytest.mark.usefixtures("calibrated")
+def test_few_steps_hold_few_arrays_and_little_missing_is_no_refusal(monkeypatch):
+    assert estimate_cost(M, 3, max_iter=2).memory.factors == (2 * 2 + 7) * 40 * 3 * 8
+    needed = estimate_cost(M, 3).memory.least
+    for available, text in ((needed, "yes"), (needed - 1, "perhaps: "), (needed / 1.25 - 1, "no. A fit")):
+        monkeypatch.setattr(module, "available_memory", lambda available=available: int(available))
+        cost = estimate_cost(M, 3)
+        assert dict(cost.rows())["fits into memory"].startswith(text)
+        assert cost.fits == (text[:2] != "no")
+
+
+@pytest.mark.usefixtures("calibrated")
 def test_what_is_available_may_be_unknown(monkeypatch):
     monkeypatch.setattr(module, "available_memory", lambda: None)
     cost = estimate_cost(M, 3)

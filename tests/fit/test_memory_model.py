@@ -16,7 +16,7 @@ from scipy import sparse
 from symrelu import AAPB, LBFGS, PALM, Eigen, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import Case, in_words, memory_of
-from symrelu.fit.settings import Model, Run, Start
+from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
@@ -36,9 +36,9 @@ def graph(n, degree, dtype="float64", index="int32"):
     return M
 
 
-def memory(problem, rank, *, n_negative=0, init="imputed", solver="lbfgs", backend="auto"):
-    run = Run(solver=solver, backend=backend)
-    return memory_of(Case.of(problem, Model(rank=rank, n_negative=n_negative), Start(init=init), run))
+def memory(problem, rank, *, n_negative=0, init="imputed", solver="lbfgs", backend="auto", max_iter=1000):
+    run, limits = Run(solver=solver, backend=backend), Limits(max_iter=max_iter)
+    return memory_of(Case.of(problem, Model(rank=rank, n_negative=n_negative), Start(init=init), run, limits))
 
 
 def allocated(M, rank, **settings):
@@ -46,7 +46,7 @@ def allocated(M, rank, **settings):
     gc.collect()
     tracemalloc.start()
     try:
-        decompose(M, rank, **STEPS, **settings)
+        decompose(M, rank, **{**STEPS, **settings})
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -72,6 +72,7 @@ def one_thread():
     [
         (1500, 10, 24, {"solver": SHORT}),
         (1500, 10, 24, {"solver": SHORT, "diagonal": "ignore", "n_negative": 1}),
+        (1500, 10, 24, {"solver": LBFGS(), "max_iter": 2}),
         (1500, 10, 24, {"solver": "aapb"}),
         (1500, 10, 24, {"solver": "palm", "init": "random"}),
         (2500, 10, 32, {"solver": "eigen"}),
@@ -253,15 +254,21 @@ def fail(*_, **__):
 def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
     M = graph(500, 6)
     needed = memory(Problem.of(M), 64, init="random").least
-    pretend(monkeypatch, needed)
-    decompose(M, 64, init="random", max_iter=1)
-    pretend(monkeypatch, needed - 1)
+    pretend(monkeypatch, int(needed / 1.25) + 1)  # the count may be too high by a quarter
+    decompose(M, 64, init="random", max_iter=20)
+    pretend(monkeypatch, int(needed / 1.25) - 1)
+    decompose(M, 64, init="random", max_iter=2)  # few past steps
     monkeypatch.setattr(Problem, "operator", fail)
     with pytest.raises(MemoryError) as refused:
-        decompose(M, 64, init="random", max_iter=1)
+        decompose(M, 64, init="random", max_iter=20)
     message = str(refused.value)
     assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
-    assert "a smaller rank, M in float32, solver='palm', which holds fewer arrays or backend='dask'" in message
+    remedies = "solver=LBFGS(memory=3) or solver='palm' (fewer arrays) or backend='dask' on a cluster."
+    assert message.endswith(f"Use a smaller rank, M in float32, {remedies}")
+    pretend(monkeypatch, memory(Problem.of(M), 64, init="random", solver=LBFGS(memory=3)).least)
+    with pytest.raises(AssertionError, match="work was done"):  # the remedy helps
+        decompose(M, 64, init="random", solver=LBFGS(memory=3))
+    pretend(monkeypatch, int(needed / 1.25) - 1)
     with pytest.raises(MemoryError, match="items with rank 64 needs"):
         SymReLU(64, n_negative=0, diagonal="fit", init="random").fit(M)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.fit.calibration import calibrate
-from symrelu.fit.memory_model import Case, Memory, in_words, memory_of, refusal
+from symrelu.fit.memory_model import Case, Memory, cannot_fit, in_words, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.kernels.memory import available_memory
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
@@ -85,7 +85,10 @@ class Cost:
 
     @property
     def fits(self) -> bool:
-        """Whether the fit can fit into memory; :func:`symrelu.decompose` refuses it otherwise."""
+        """Whether the fit can fit into memory; :func:`symrelu.decompose` refuses it otherwise.
+
+        It may need a fifth less than was counted, so more than 1.25 times what is available is refused.
+        """
         return not self.refusal
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,8 +117,14 @@ class Cost:
                 f"a fit of {self.evaluations.low:g} to {self.evaluations.high:g} evaluations",
                 unknown if total is None else _between(*map(_seconds, total)),
             ),
-            ("fits into memory", "yes" if self.fits else f"no. {self.refusal}"),
+            ("fits into memory", self._whether_it_fits()),
         ]
+
+    def _whether_it_fits(self) -> str:
+        if not self.fits:
+            return f"no. {self.refusal}"
+        scarce = self.available is not None and self.memory.total > self.available
+        return "perhaps: it may need less than was counted" if scarce else "yes"
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
@@ -200,7 +209,7 @@ def estimate_cost(
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):
-        case = Case.of(problem, model, start, run, dtype)
+        case = Case.of(problem, model, start, run, limits, dtype)
         return _cost(case, _degrees(problem), limits)
 
 
@@ -237,5 +246,7 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         seconds_per_evaluation=per,
         evaluations=evaluations,
         fit_seconds=seconds,
-        refusal=refusal(case, memory, available) if available is not None and memory.least > available else "",
+        refusal=refusal(case, memory, available)
+        if available is not None and cannot_fit(memory, available)
+        else "",
     )

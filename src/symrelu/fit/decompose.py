@@ -145,7 +145,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
-    check_memory_of_fit(problem, model, start_settings, run_settings)
+    check_memory_of_fit(problem, model, start_settings, run_settings, limits)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),

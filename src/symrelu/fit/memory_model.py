@@ -7,19 +7,20 @@ arrays in these phases, in bytes; ``tests/fit/test_memory_model.py`` compares th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from symrelu.fit.backends import backend_of
-from symrelu.fit.settings import Model, Run, Start
+from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import available_memory
 from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import bytes_of_a_desk
 from symrelu.kernels.threads import allowed_threads
 from symrelu.kernels.tiles import TILE, blocks_of, tile_side
 from symrelu.problem import Problem
+from symrelu.solvers import LBFGS, Newton
 from symrelu.validation import stored
 
 # Arrays of the size of U in a step of a solver that does not declare ``factors_held``.
@@ -41,6 +42,12 @@ _BYTES_OF_A_PAIR = 24
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.
 _BYTES_OF_COARSER_ENTRIES = 100
+
+# A fit may need less than was counted, by this factor: the tests allow as much. It is refused only beyond that.
+TOLERANCE = 1.25
+
+# Past steps of the LBFGS that a refusal suggests.
+_SHORT_MEMORY = 3
 
 _TILED = ("sparse", "dense", "active")
 
@@ -73,6 +80,8 @@ class Case:
         Whether the entries of M are divided by a power of 4.
     packed : bool
         Whether M is packed for this backend already.
+    max_iter : int
+        Most steps: LBFGS holds no more past steps than it made.
     """
 
     n: int
@@ -88,10 +97,17 @@ class Case:
     n_negative: int | str
     rescaled: bool
     packed: bool
+    max_iter: int = Limits.max_iter
 
     @classmethod
     def of(
-        cls, problem: Problem, model: Model, start: Start, run: Run, dtype: np.dtype[Any] | None = None
+        cls,
+        problem: Problem,
+        model: Model,
+        start: Start,
+        run: Run,
+        limits: Limits | None = None,
+        dtype: np.dtype[Any] | None = None,
     ) -> Case:
         """Return the case of a fit with validated settings, with the threads that it would use.
 
@@ -113,12 +129,25 @@ class Case:
             n_negative=model.n_negative,
             rescaled=backend != "dask" and problem.exponent != 0,
             packed=dtype == problem.dtype and backend in problem._packed,
+            max_iter=Limits.max_iter if limits is None else limits.max_iter,
         )
 
     @property
     def factor(self) -> int:
         """Bytes of an array of the size of U."""
         return self.n * self.rank * self.dtype.itemsize
+
+    @property
+    def past_steps(self) -> int:
+        """Past steps that the solver holds at most; 0 if it is another than LBFGS and Newton."""
+        return min(self.solver.memory, self.max_iter) if isinstance(self.solver, LBFGS | Newton) else 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of the factor and the state of the solver, with the arrays of a step."""
+        solver = replace(self.solver, memory=self.past_steps) if self.past_steps else self.solver
+        factors = getattr(solver, "factors_held", _HELD_BY_OTHERS)
+        return int(factors + getattr(solver, "systems_held", 0) * self.rank) * self.factor
 
     @property
     def by_eigenvectors(self) -> bool:
@@ -190,8 +219,7 @@ def memory_of(case: Case) -> Memory:
     copied, derived, packed, sorting = _matrix(case)
     copying = _copying(case)
     tiles = _tiles(case)
-    held = getattr(case.solver, "factors_held", _HELD_BY_OTHERS) * case.factor
-    held += getattr(case.solver, "systems_held", 0) * case.rank * case.factor
+    held = case.held
     in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
     steps = max(held, in_a_pass + tiles)
     kept = copied + derived
@@ -301,22 +329,27 @@ def _start(case: Case) -> int:
     return max(eigenvectors, adding)
 
 
-def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run) -> None:
+def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run, limits: Limits) -> None:
     """Raise a MemoryError if a fit cannot fit into the memory that is available.
 
     Parameters
     ----------
     problem : Problem
-    model, start, run
+    model, start, run, limits
         The validated settings of the fit.
     """
     available = available_memory()
     if available is None:
         return
-    case = Case.of(problem, model, start, run)
+    case = Case.of(problem, model, start, run, limits)
     memory = memory_of(case)
-    if memory.least > available:
+    if cannot_fit(memory, available):
         raise MemoryError(refusal(case, memory, available))
+
+
+def cannot_fit(memory: Memory, available: int | None) -> bool:
+    """Return whether a fit is refused: it needs more than is available, even if the count is too high."""
+    return available is not None and memory.least > TOLERANCE * available
 
 
 def refusal(case: Case, memory: Memory, available: int) -> str:
@@ -326,8 +359,9 @@ def refusal(case: Case, memory: Memory, available: int) -> str:
         remedies.append("M in float32")
     if case.index_bytes and case.backend in ("dense", "reference"):
         remedies.append("backend='sparse'")
-    if memory.factors > memory.least / 2 and type(case.solver).__name__ == "LBFGS":
-        remedies.append("solver='palm', which holds fewer arrays")
+    if memory.factors > memory.least / 2 and case.past_steps:
+        short = [f"solver=LBFGS(memory={_SHORT_MEMORY})"] * (case.past_steps > _SHORT_MEMORY)
+        remedies.append(" or ".join([*short, "solver='palm'"]) + " (fewer arrays)")
     if case.backend != "dask":
         remedies.append("backend='dask' on a cluster")
     return (
