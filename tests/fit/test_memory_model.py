@@ -18,9 +18,11 @@ from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import Case, in_words, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.pair_lists import most_pairs
+from symrelu.kernels.pair_passes import positive_pairs
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
+from symrelu.operators import active
 
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen()}
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
@@ -181,8 +183,26 @@ def test_a_matrix_that_is_packed_already_counts_as_nothing():
 def test_lists_and_levels_count_only_where_they_can_exist():
     problem = Problem.of(graph(500, 6))
     assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
-    assert memory(problem, 2, backend="active").pairs == (24 + 2 * 8) * most_pairs(500, 2)
+    assert memory(problem, 2, backend="active").pairs == int((4 + 0.8 * (16 + 2 * 8)) * most_pairs(500, 2))
     assert memory(problem, 2, init="multilevel").levels > 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_list_counts_its_arrays_and_those_of_its_positive_pairs(dtype):
+    """Oracle: the arrays themselves. In between, a pass holds values and columns twice."""
+    n, rank = 300, 3
+    op = Problem.of(graph(n, 6, dtype)).operator(np.ones(rank), backend="active")
+    op.always_lists = True
+    U = np.random.default_rng(0).standard_normal((n, rank)).astype(dtype)
+    listed = op._listed(U, 0.1)
+    positive = positive_pairs(U, U, listed)
+    listed_bytes = size(listed.indices) / len(listed.indices)
+    mirrored = positive.mirrored
+    positive_bytes = size(positive.indices, positive.values, mirrored.rows, mirrored.places)
+    positive_bytes = positive_bytes / len(positive.indices) + np.dtype(dtype).itemsize
+    each = listed_bytes + active.PREDICTED * positive_bytes
+    case = replace(CASE, n=n, rank=rank, backend="active", dtype=np.dtype(dtype))
+    assert memory_of(case).pairs == pytest.approx(each * most_pairs(n, rank), rel=0.01)
 
 
 CASE = Case(

@@ -39,7 +39,7 @@ from symrelu.operators.sparse import SparseOperator
 from symrelu.operators.tiled import evaluation_of
 
 # Part of a full list that the sample may predict: a list that turns out too long is a scan for nothing.
-_PREDICTED = 0.8
+PREDICTED = 0.8
 
 # Part of all pairs for which a new list is made to hold: to compare more takes longer than to scan more often.
 _LARGEST_SHARE = 0.03
@@ -156,7 +156,7 @@ class ActiveOperator(SparseOperator):
         if self.always_lists:
             return True
         positive = self.n * counts[EDGES[:-1] >= 0].sum() / counts_of_all(self.n)
-        short = positive * self.n / 2 <= _PREDICTED * candidates.most
+        short = positive * self.n / 2 <= PREDICTED * candidates.most
         return short and list_pays(self.n, self.rank, self.dtype, positive)
 
     @shared_property
