@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, Problem, SymReLU, decompose
+from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import Case, in_words, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
@@ -24,7 +24,7 @@ from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
 from symrelu.operators import active
 
-SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen()}
+SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen(), "newton": Newton()}
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
 SHORT = LBFGS(memory=3)  # full after so few steps
 
