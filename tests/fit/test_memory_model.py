@@ -27,6 +27,7 @@ from symrelu.operators import active
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen(), "newton": Newton()}
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
 SHORT = LBFGS(memory=3)  # full after so few steps
+NEWTON = Newton(memory=3, switch=0.9)  # its own steps begin when the memory is full
 
 
 def graph(n, degree, dtype="float64", index="int32"):
@@ -63,6 +64,7 @@ def one_thread():
             for solver in SOLVERS:
                 decompose(M, 3, solver=solver, max_iter=2)
             decompose(M, 3, backend="active", n_negative=1, max_iter=2)
+            decompose(M, 3, solver=Newton(switch=9.0), diagonal="ignore", n_negative=1, max_iter=40)
             decompose(M.toarray(), 3, max_iter=2)
         decompose(graph(1100, 10), 3, init="multilevel", max_iter=2)
         yield
@@ -75,6 +77,7 @@ def one_thread():
         (1500, 10, 24, {"solver": SHORT}),
         (1500, 10, 24, {"solver": SHORT, "diagonal": "ignore", "n_negative": 1}),
         (1500, 10, 24, {"solver": LBFGS(), "max_iter": 2}),
+        (1500, 10, 24, {"solver": NEWTON, "diagonal": "ignore", "n_negative": 1, "max_iter": 25}),
         (1500, 10, 24, {"solver": "aapb"}),
         (1500, 10, 24, {"solver": "palm", "init": "random"}),
         (2500, 10, 32, {"solver": "eigen"}),
@@ -91,6 +94,13 @@ def test_a_fit_allocates_what_was_announced(n, degree, rank, settings, dtype, in
     counted = {name: value for name, value in settings.items() if name != "diagonal"}
     announced = memory(Problem.of(M, None, settings.get("diagonal", "fit")), rank, **counted).total
     assert 1 / 1.25 <= allocated(M, rank, **settings) / announced <= 1.2
+
+
+def test_newton_holds_systems_only_in_steps_of_its_own():
+    M, settings = graph(1500, 10), {"solver": NEWTON, "n_negative": 1, "max_iter": 8}
+    announced = memory(Problem.of(M), 24, **settings)
+    assert announced.systems == (24 + 6) * 24 * 1500 * 8
+    assert 1 / 1.25 <= allocated(M, 24, **settings) / announced.least <= 1.2
 
 
 @pytest.mark.parametrize("diagonal", ["fit", "ignore"])

@@ -67,7 +67,7 @@ class Cost:
         That a pass may use.
     memory : Memory
         Bytes that the fit needs in addition to M: ``total`` is its peak; ``matrix``, ``factors``, ``tiles``,
-        ``pairs`` and ``levels`` are its parts.
+        ``pairs``, ``levels`` and ``systems`` are its parts.
     available : int or None
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
@@ -119,6 +119,7 @@ class Cost:
         memory = self.memory
         parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
         parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
+        parts += [("systems of rows, at most", memory.systems)]
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
         unknown = "depends on the workers"

@@ -7,7 +7,7 @@ arrays in these phases, in bytes; ``tests/fit/test_memory_model.py`` compares th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -148,10 +148,17 @@ class Case:
 
     @property
     def held(self) -> int:
-        """Bytes of the factor and the state of the solver, with the arrays of a step."""
-        solver = replace(self.solver, memory=self.past_steps) if self.past_steps else self.solver
-        factors = getattr(solver, "factors_held", _HELD_BY_OTHERS)
-        return int(factors + getattr(solver, "systems_held", 0) * self.rank) * self.factor
+        """Bytes of the factor and the state of the solver, with the arrays of a step; for Newton, of LBFGS."""
+        solver = LBFGS(self.past_steps) if self.past_steps else self.solver
+        return int(getattr(solver, "factors_held", _HELD_BY_OTHERS)) * self.factor
+
+    @property
+    def held_besides(self) -> int:
+        """Bytes that a step may hold besides: those of Newton's own steps, which a fit need not make."""
+        if not isinstance(self.solver, Newton):
+            return int(getattr(self.solver, "systems_held", 0)) * self.rank * self.factor
+        further = self.solver.factors_held - LBFGS(self.solver.memory).factors_held
+        return (further + self.solver.systems_held * self.rank) * self.factor
 
     @property
     def by_eigenvectors(self) -> bool:
@@ -192,8 +199,11 @@ class Memory:
         The longest list that the backend "active" may hold; 0 for the others.
     levels : int
         The smaller matrices that ``init="multilevel"`` may make; 0 for other starts.
+    systems : int
+        The matrices of the rows, and further arrays, of Newton in steps of its own; 0 for other solvers.
     least : int
-        The peak of all phases together, if the list stays empty and there are no smaller matrices.
+        The peak of all phases together, if the list stays empty, there are no smaller matrices, and all steps
+        of Newton are those of LBFGS.
     """
 
     matrix: int
@@ -201,12 +211,13 @@ class Memory:
     tiles: int
     pairs: int
     levels: int
+    systems: int
     least: int
 
     @property
     def total(self) -> int:
-        """The peak of all phases together, with the longest list and all smaller matrices."""
-        return self.least + self.pairs + self.levels
+        """The peak of all phases together, with the longest list, all smaller matrices and all systems."""
+        return self.least + self.pairs + self.levels + self.systems
 
 
 def memory_of(case: Case) -> Memory:
@@ -239,6 +250,7 @@ def memory_of(case: Case) -> Memory:
         tiles=tiles,
         pairs=_pairs(case),
         levels=case.entries * _BYTES_OF_COARSER_ENTRIES if case.init == "multilevel" else 0,
+        systems=case.held_besides,
         least=max(phases),
     )
 
