@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, Problem
+from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem
 from symrelu.fit import calibration as module
 from symrelu.fit.calibration import RowWork, Seconds, _free, _growing, _operator, calibrate
 from symrelu.fit.memory_model import Case
 from symrelu.fit.settings import Model, Run, Start
 from symrelu.operators import operator_class
 
-SOLVERS = [LBFGS(memory=2), AAPB(), AAPB(safeguard=True), PALM(momentum=1.0), Eigen(sweeps=2)]
+SOLVERS = [LBFGS(memory=2), Newton(memory=2), AAPB(), AAPB(safeguard=True), PALM(momentum=1.0), Eigen(sweeps=2)]
 
 
 def ring(n, width=2):
@@ -93,7 +93,7 @@ def test_solvers_make_steps_with_passes_that_cost_nothing(solver, backend):
     assert np.isfinite(objectives).all()
     assert objectives[-1] < objectives[0]
     assert op.evaluations >= 7
-    if isinstance(solver, LBFGS):
+    if isinstance(solver, LBFGS | Newton):  # whose steps are those of LBFGS here
         assert len(states[-1].steps) == solver.memory, "else its two loops would be too short"
 
 

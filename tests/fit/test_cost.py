@@ -1,7 +1,9 @@
 """``estimate_cost``: the figures, how they are shown, and that nothing is fitted."""
 
+import csv
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,8 +37,8 @@ def test_figures():
     assert (cost.n, cost.entries, cost.rank, cost.dtype) == (40, 160, 3, "float64")
     assert (cost.solver, cost.backend, cost.threads) == ("LBFGS", "sparse", allowed_threads())
     assert cost.seconds_per_evaluation == (1.5, 3.0)
-    assert cost.evaluations == (30, 300)
-    assert cost.fit_seconds == (45, 900)
+    assert cost.evaluations == (20, 400)
+    assert cost.fit_seconds == (30, 1200)
     assert cost.fits
     assert cost.memory.total < cost.available
 
@@ -49,10 +51,42 @@ def test_the_real_calibration():
 
 @pytest.mark.usefixtures("calibrated")
 def test_limits_bound_the_range():
-    assert estimate_cost(M, 3, max_iter=99).evaluations == (30, 100)
-    assert estimate_cost(M, 3, max_iter=4).evaluations == (5, 5)
-    assert estimate_cost(M, 3, max_time=50).fit_seconds == (45, 50)
+    # A step tries up to three factors.
+    assert estimate_cost(M, 3, max_iter=99).evaluations == (20, 298)
+    assert estimate_cost(M, 3, max_iter=4).evaluations == (5, 13)
+    assert estimate_cost(M, 3, max_time=50).fit_seconds == (30, 50)
     assert estimate_cost(M, 3, solver="aapb").evaluations == (70, 1000)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_newton_has_fewer_and_longer_evaluations_than_lbfgs():
+    lbfgs, newton = (estimate_cost(M, 3, solver=name, backend="active") for name in ("lbfgs", "newton"))
+    assert newton.evaluations == (13, 270)
+    ratios = np.divide(newton.seconds_per_evaluation, lbfgs.seconds_per_evaluation)
+    np.testing.assert_allclose(ratios, (1.2, 2.5))
+    # Other backends have to visit all pairs for the curvature.
+    assert estimate_cost(M, 3, solver="newton", backend="sparse").evaluations == (13, 540)
+    assert estimate_cost(M, 3, solver="newton", backend="sparse", max_iter=4).evaluations == (5, 17)
+
+
+@pytest.mark.parametrize("table", ["newton/newton.csv", "scaling/sixteen_cores/scaling.csv"])
+def test_ranges_hold_for_what_was_measured(table):
+    """Oracle: the tables of the results that the ranges name."""
+    with (Path(__file__).parents[2] / "results" / table).open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        low, high = module._EVALUATIONS[row.get("solver", "LBFGS")]
+        counts = [int(value) for name, value in row.items() if name.startswith("evaluations") and value]
+        assert all(low <= count <= high for count in counts)
+    ends = {}
+    for row in rows if "newton" in table else ():
+        where = tuple(row[name] for name in ("graph", "n", "dtype", "start"))
+        for target in ("0.001", "0.0001"):
+            if row[f"cpu, {target}"]:
+                per = float(row[f"cpu, {target}"]) / float(row[f"evaluations, {target}"])
+                ends.setdefault((*where, target), {})[row["solver"]] = per
+    low, high = module._NEWTON_PER_LBFGS
+    assert all(low <= pair["Newton"] / pair["LBFGS"] <= high for pair in ends.values())
 
 
 def test_as_if_the_type_or_the_threads_were_others(calibrated):
@@ -61,6 +95,25 @@ def test_as_if_the_type_or_the_threads_were_others(calibrated):
     assert (single.dtype, single.threads) == ("float32", 7)
     assert calibrated[-1][0].dtype == np.float32
     assert estimate_cost(M, 3).threads == double.threads, "only for one call"
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_another_type_chooses_the_backend_that_its_fit_has():
+    wide = sparse.eye_array(8000, format="csr")
+    for own, other in (("float64", "float32"), ("float32", "float64")):
+        asked = estimate_cost(wide.astype(own), 32, n_negative=1, dtype=other)
+        same = estimate_cost(wide.astype(other), 32, n_negative=1)
+        assert (asked.backend, asked.dtype, asked.memory) == (same.backend, same.dtype, same.memory)
+    assert {asked.backend, estimate_cost(wide.astype(own), 32, n_negative=1).backend} == {"active", "sparse"}
+
+
+def test_a_matrix_packed_in_its_own_type_is_packed_again_in_another(calibrated):
+    problem = Problem.of(M)
+    problem.operator(np.ones(3))
+    assert (
+        estimate_cost(problem, 3).memory.matrix == 0 < estimate_cost(problem, 3, dtype="float32").memory.matrix
+    )
+    assert [case.packed for case, _ in calibrated] == [True, False]
 
 
 def test_rows_are_counted_in_arrays_too(calibrated):
@@ -98,6 +151,17 @@ def test_what_decompose_refuses_does_not_fit(monkeypatch):
 
 
 @pytest.mark.usefixtures("calibrated")
+def test_few_steps_hold_few_arrays_and_little_missing_is_no_refusal(monkeypatch):
+    assert estimate_cost(M, 3, max_iter=2).memory.factors == (2 * 2 + 7) * 40 * 3 * 8
+    needed = estimate_cost(M, 3).memory.least
+    for available, text in ((needed, "yes"), (needed - 1, "perhaps: "), (needed / 1.25 - 1, "no. A fit")):
+        monkeypatch.setattr(module, "available_memory", lambda available=available: int(available))
+        cost = estimate_cost(M, 3)
+        assert dict(cost.rows())["fits into memory"].startswith(text)
+        assert cost.fits == (text[:2] != "no")
+
+
+@pytest.mark.usefixtures("calibrated")
 def test_what_is_available_may_be_unknown(monkeypatch):
     monkeypatch.setattr(module, "available_memory", lambda: None)
     cost = estimate_cost(M, 3)
@@ -118,7 +182,7 @@ def test_text_card_and_json():
     lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(cost).splitlines())
     assert lines["matrix"] == "40 x 40, 160 entries, float64"
     assert lines["an evaluation"] == "1.5 s to 3 s"
-    assert lines["a fit of 30 to 300 evaluations"] == "45 s to 0:15:00"
+    assert lines["a fit of 20 to 400 evaluations"] == "30 s to 0:20:00"
     assert lines["fits into memory"] == "yes"
     assert "list of pairs, at most" in lines["of which"]
     assert "smaller matrices, at most" in lines["of which"]
@@ -126,7 +190,7 @@ def test_text_card_and_json():
     assert all(text in html for text in lines.values())
     plain = json.loads(json.dumps(cost.as_dict()))
     assert plain["memory"]["total"] == cost.memory.total
-    assert plain["fit_seconds"] == [45, 900]
+    assert plain["fit_seconds"] == [30, 1200]
     assert plain["fits"] is True
 
 

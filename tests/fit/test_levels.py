@@ -4,6 +4,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from itertools import pairwise, product
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from same_fits import assert_same
 from scipy import sparse
 
-from symrelu import Checkpoint, Problem, Status, SymReLU, decompose
+from symrelu import LBFGS, Checkpoint, Problem, Status, SymReLU, decompose
 from symrelu.fit import levels as module
 from symrelu.fit.levels import Levels
 from symrelu.fit.loop import run
 from symrelu.fit.settings import Limits
 from symrelu.graphs import self_tuning_graph
 from symrelu.kernels import threads
+from symrelu.operators import EvaluationFailed
 from symrelu.problem import coarsening
 
 M = self_tuning_graph(np.random.default_rng(0).random((300, 2)), 8)
@@ -276,6 +278,69 @@ def test_a_fit_that_is_stopped_returns_a_factor_of_the_matrix(level, action, sta
     assert_allclose(again.history.relative_error[0], solution.relative_error, rtol=1e-10)
     if level == 1:  # what was found so far is better than nothing
         assert solution.relative_error < 1
+
+
+@dataclass(frozen=True)
+class Stopping(LBFGS):
+    """A solver whose first pass, or first step, over a matrix of some size fails once."""
+
+    size: int = 0
+    error: type[BaseException] = KeyboardInterrupt
+    at: str = "init"
+    failed: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    def _fail(self, op, at):
+        if (op.n, at) == (self.size, self.at) and not self.failed:
+            self.failed.append(op.n)
+            raise self.error
+
+    def init(self, op, U0):
+        self._fail(op, "init")
+        return super().init(op, U0)
+
+    def step(self, op, state):
+        if state.steps:
+            self._fail(op, "step")
+        return super().step(op, state)
+
+
+@pytest.mark.parametrize("place", ["init", "operator", "start_from"])
+@pytest.mark.parametrize("level", [2, 1, 0])
+def test_an_interrupt_between_levels_keeps_the_factor_of_the_last_one(level, place, path, monkeypatch):
+    sizes = sizes_of()[::-1]
+    solver = Stopping(size=sizes[level] if place == "init" else 0)
+    if place != "init":
+        original, seen = getattr(Levels, place), []
+
+        def interrupted(self, *arguments):
+            if arguments[-1] == level and not seen:
+                seen.append(level)
+                raise KeyboardInterrupt
+            return original(self, *arguments)
+
+        monkeypatch.setattr(Levels, place, interrupted)
+    fit = {**FIT, "max_iter": 4, "checkpoint": path}
+    solution = decompose(M, 6, solver=solver, **fit)
+    assert solution.status is Status.INTERRUPTED
+    assert (solution.U.shape, solution.n_iter, len(solution.history)) == ((300, 6), 0, 1)
+    assert solution.relative_error < 1
+    assert_array_equal(decompose(M, 6, solver=solver, **fit).U, decompose(M, 6, max_iter=4, **FIT).U)
+
+
+def test_an_interrupt_before_there_is_a_factor_is_passed_on():
+    with pytest.raises(KeyboardInterrupt):
+        decompose(M, 6, solver=Stopping(size=sizes_of()[0]), **FIT)
+
+
+@pytest.mark.parametrize("level", [3, 1, 0])
+def test_a_failure_has_the_history_of_its_level(level):
+    solver = Stopping(size=sizes_of()[::-1][level], error=EvaluationFailed, at="step")
+    with pytest.raises(EvaluationFailed) as failed:
+        decompose(M, 6, solver=solver, tol=0, **FIT)
+    solution = failed.value.solution
+    assert solution.U.shape == (300, 6)
+    assert len(solution.history) == solution.n_iter + 1 == 2
+    assert solution.history.relative_error[-1] == solution.relative_error
 
 
 def test_time_is_limited_at_every_level():

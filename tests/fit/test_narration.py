@@ -141,3 +141,18 @@ def test_bad_verbose(verbose, error):
 
 def test_true_is_one():
     assert decompose(M, 2, verbose=True, random_state=0).converged
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (1, "rank 2 and negative columns: a pass visits only pairs that matter. Pass"),
+        (0, "and n_negative='auto', which found no negative columns: most pairs matter"),
+    ],
+)
+def test_why_a_backend_was_chosen(found, text, monkeypatch, caplog):
+    monkeypatch.setattr("symrelu.fit.decompose.backend_of", lambda *_: "active")
+    monkeypatch.setattr("symrelu.fit.decompose.count_negative", lambda *_: found)
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(np.eye(20), 2, n_negative="auto", max_iter=1, verbose=1)
+    assert text in caplog.text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symrelu.fit.settings import Model, Run
@@ -9,7 +11,7 @@ from symrelu.operators import chosen_backend
 from symrelu.problem import Problem
 
 
-def backend_of(problem: Problem, model: Model, run: Run) -> str:
+def backend_of(problem: Problem, model: Model, run: Run, dtype: np.dtype[Any] | None = None) -> str:
     """Return the backend of a fit; see :func:`symrelu.operators.chosen_backend`.
 
     Parameters
@@ -17,6 +19,8 @@ def backend_of(problem: Problem, model: Model, run: Run) -> str:
     problem : Problem
     model : Model
     run : Run
+    dtype : numpy.dtype, optional
+        As if M had this type; by default its own.
 
     Returns
     -------
@@ -24,7 +28,7 @@ def backend_of(problem: Problem, model: Model, run: Run) -> str:
     """
     # "auto" is resolved when the fit has begun, and may lead to negative columns.
     n_negative = 1 if isinstance(model.n_negative, str) else model.n_negative
-    return chosen_backend(run.backend, problem.M, signature(model.rank, n_negative))
+    return chosen_backend(run.backend, problem.M, signature(model.rank, n_negative), dtype)
 
 
 def signature(rank: int, n_negative: int) -> np.ndarray:

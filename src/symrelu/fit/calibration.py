@@ -19,6 +19,7 @@ from scipy import sparse
 from symrelu.fit.memory_model import Case
 from symrelu.kernels.tiles import tile_side
 from symrelu.operators import Evaluation, operator_class
+from symrelu.solvers.lbfgs import ENTRIES_WORTH
 
 _FIRST_SIZE = 500
 _ROUNDS = 3  # of which the median counts
@@ -33,7 +34,6 @@ _TIMED_STEPS = 3
 
 _LARGEST_SHARE = 0.25  # of positive entries, in the data of a pass
 _LARGEST_DEGREE = 200  # in the data of a step
-_ENTRIES_WORTH = 2.0  # as in symrelu.solvers.lbfgs: with more entries, one matrix serves all rows
 
 
 class Seconds(NamedTuple):
@@ -116,7 +116,7 @@ def _time_list(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float
 
 def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float]:
     op = _operator(case, size, _degree(case, size, degrees), free=True)
-    op.alike = case.entries * case.rank > _ENTRIES_WORTH * case.n**2
+    op.alike = case.entries * case.rank > ENTRIES_WORTH * case.n**2
     here = RowWork.of(np.diff(op.support[0]), case.rank) if hasattr(op, "support") else None
     there = RowWork.of(degrees, case.rank)
     U = op.asarray(np.random.default_rng(1).standard_normal((size, case.rank)))
@@ -138,7 +138,7 @@ def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, flo
 
 def _degree(case: Case, size: int, degrees: np.ndarray) -> float:
     """Return the entries of a row in the data of a step: as in M, if they are not too many for the size."""
-    most = min(size / 4, _LARGEST_DEGREE, 0.9 * _ENTRIES_WORTH * size / case.rank)
+    most = min(size / 4, _LARGEST_DEGREE, 0.9 * ENTRIES_WORTH * size / case.rank)
     return min(float(degrees.mean()), most)
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.fit.calibration import calibrate
-from symrelu.fit.memory_model import Case, Memory, in_words, memory_of, refusal
+from symrelu.fit.memory_model import Case, Memory, cannot_fit, in_words, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.kernels.memory import available_memory
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
@@ -27,16 +27,30 @@ class Range(NamedTuple):
 
 
 # How many evaluations fits took. Those in results/signed and results/starts that reached their tolerance, and
-# graphs of 4000 to 64,000 nodes to a relative error of 1e-4, took 27 to 116 with LBFGS; the synthetic matrices
-# of results/synthetic that do not have so low a rank ended at the limit of 300 there. Methods of first order
-# took 66 and more, and most of them ended at a limit of 1000.
+# graphs of 4000 to 64,000 nodes to a relative error of 1e-4, took 27 to 116 with LBFGS; in results/scaling,
+# PubMed took 356 from a multilevel start; the synthetic matrices of results/synthetic that do not have so low
+# a rank ended at the limit of 300 there. Newton took 17 to 59 in results/newton, 1.2 to 2.6 times fewer than
+# LBFGS on the same graphs: its range is that of LBFGS, divided by 1.5. Methods of first order took 66 and more,
+# and most of them ended at a limit of 1000.
 _EVALUATIONS = {
-    "LBFGS": Range(30, 300),
+    "LBFGS": Range(20, 400),
+    "Newton": Range(13, 270),
     "Eigen": Range(30, 500),
     "AAPB": Range(70, 1000),
     "PALM": Range(70, 1000),
 }
 _EVALUATIONS_OF_OTHERS = Range(30, 1000)
+
+# A step of LBFGS tries at most so many factors. In results/signed, fits that ended at a limit of 200 steps took
+# up to 2.6 evaluations a step.
+_EVALUATIONS_OF_A_STEP = 3
+
+# An evaluation of Newton with its products takes so many times as long as one of LBFGS: the cpu time for each
+# evaluation in results/newton, to 1e-3 and 1e-4. Calibration times steps of LBFGS, which Newton makes at large
+# errors.
+_NEWTON_PER_LBFGS = Range(1.2, 2.5)
+
+_KEEP_CURVATURE = ("active", "reference")  # with others, each step of Newton has one more pass
 
 
 @dataclass(frozen=True)
@@ -53,13 +67,14 @@ class Cost:
         That a pass may use.
     memory : Memory
         Bytes that the fit needs in addition to M: ``total`` is its peak; ``matrix``, ``factors``, ``tiles``,
-        ``pairs`` and ``levels`` are its parts.
+        ``pairs``, ``levels`` and ``systems`` are its parts.
     available : int or None
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
         With what the solver does in between. The ends differ with the backend "active": the lower one is a pass
-        over the support, the upper one a pass over all pairs in tiles, as at the beginning of many fits. None
-        for the backend "dask", whose speed is that of its workers.
+        over the support, the upper one a pass over all pairs in tiles, as at the beginning of many fits. Those
+        of ``Newton`` are estimated as 1.2 to 2.5 times those of ``LBFGS``. None for the backend "dask", whose
+        speed is that of its workers.
     evaluations : Range
         How many evaluations fits take that were measured with this solver, within ``max_iter``. Where yours
         ends depends on M.
@@ -85,7 +100,10 @@ class Cost:
 
     @property
     def fits(self) -> bool:
-        """Whether the fit can fit into memory; :func:`symrelu.decompose` refuses it otherwise."""
+        """Whether the fit can fit into memory; :func:`symrelu.decompose` refuses it otherwise.
+
+        It may need a fifth less than was counted, so more than 1.25 times what is available is refused.
+        """
         return not self.refusal
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,6 +119,7 @@ class Cost:
         memory = self.memory
         parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
         parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
+        parts += [("systems of rows, at most", memory.systems)]
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
         unknown = "depends on the workers"
@@ -114,8 +133,14 @@ class Cost:
                 f"a fit of {self.evaluations.low:g} to {self.evaluations.high:g} evaluations",
                 unknown if total is None else _between(*map(_seconds, total)),
             ),
-            ("fits into memory", "yes" if self.fits else f"no. {self.refusal}"),
+            ("fits into memory", self._whether_it_fits()),
         ]
+
+    def _whether_it_fits(self) -> str:
+        if not self.fits:
+            return f"no. {self.refusal}"
+        scarce = self.available is not None and self.memory.total > self.available
+        return "perhaps: it may need less than was counted" if scarce else "yes"
 
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
@@ -192,16 +217,15 @@ def estimate_cost(
     limits = Limits(max_iter=max_iter, max_time=max_time)
     run = Run(solver=solver, backend=backend)
     start = Start(init=init)
+    if dtype is not None:
+        dtype = np.dtype(check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64")))
     if threads is not None:
         threads = check_integer("threads", threads, 1)
     problem = Problem.of(M, mask, diagonal)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):
-        case = Case.of(problem, model, start, run)
-        if dtype is not None:
-            name = check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64"))
-            case = replace(case, dtype=np.dtype(name))
+        case = Case.of(problem, model, start, run, limits, dtype)
         return _cost(case, _degrees(problem), limits)
 
 
@@ -212,17 +236,27 @@ def _degrees(problem: Problem) -> np.ndarray:
     return np.diff(problem.M.indptr) if problem.is_sparse else np.count_nonzero(problem.M, axis=1)
 
 
+def _evaluations(case: Case, max_iter: int) -> Range:
+    """Return how many evaluations fits took with the solver, as far as the limit of steps allows."""
+    name = type(case.solver).__name__
+    low, high = _EVALUATIONS.get(name, _EVALUATIONS_OF_OTHERS)
+    of_a_step = _EVALUATIONS_OF_A_STEP
+    if name == "Newton" and case.backend not in _KEEP_CURVATURE:
+        high, of_a_step = 2 * high, of_a_step + 1
+    # The starting factor takes one.
+    return Range(min(low, max_iter + 1), min(high, of_a_step * max_iter + 1))
+
+
 def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
     memory, available = memory_of(case), available_memory()
     name = type(case.solver).__name__
-    low, high = _EVALUATIONS.get(name, _EVALUATIONS_OF_OTHERS)
-    # A step takes one evaluation or a few, and the starting factor takes one.
-    evaluations = Range(min(low, limits.max_iter + 1), min(high, limits.max_iter + 1))
+    evaluations = _evaluations(case, limits.max_iter)
     per, seconds = None, None
     if case.backend != "dask":
         with single_threaded_blas(), kept_threads():
             timed = calibrate(case, degrees)
-        per = Range(timed.support + timed.solver, timed.tiles + timed.solver)
+        least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)
+        per = Range(least * (timed.support + timed.solver), most * (timed.tiles + timed.solver))
         longest = limits.max_time or np.inf
         seconds = Range(*(float(min(a * b, longest)) for a, b in zip(per, evaluations, strict=True)))
     return Cost(
@@ -238,5 +272,7 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         seconds_per_evaluation=per,
         evaluations=evaluations,
         fit_seconds=seconds,
-        refusal=refusal(case, memory, available) if available is not None and memory.least > available else "",
+        refusal=refusal(case, memory, available)
+        if available is not None and cannot_fit(memory, available)
+        else "",
     )

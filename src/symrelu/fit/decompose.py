@@ -145,7 +145,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     kind = operator_class(backend)
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
-    check_memory_of_fit(problem, model, start_settings, run_settings)
+    check_memory_of_fit(problem, model, start_settings, run_settings, limits)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
         signature(model.rank, 0 if isinstance(model.n_negative, str) else model.n_negative),
@@ -172,18 +172,27 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
         if backend == "active" != run_settings.backend:
-            narrator.say(
-                f"backend='active' was chosen for {problem.n} items, rank {model.rank} and negative columns: a "
-                "pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
-            )
+            narrator.say(_why_active(problem.n, op.signs))
         observers = [narrator, *callers(run_settings.callback)]
         try:
             outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
         except EvaluationFailed as failure:
             if failure.outcome is not None:
-                failure.solution = _solution(failure.outcome, model, beginning.history, solver)
+                failure.solution = _solution(failure.outcome, model, failure.history, solver)
             raise
     return _solution(outcome, model, history, solver)
+
+
+def _why_active(n: int, signs: np.ndarray) -> str:
+    """Return the line about a backend that was chosen for its lists of pairs."""
+    chosen = f"backend='active' was chosen for {n} items, rank {len(signs)} and"
+    if (signs < 0).any():
+        why = (
+            "negative columns: a pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
+        )
+    else:  # n_negative="auto" is resolved after the choice
+        why = "n_negative='auto', which found no negative columns: most pairs matter, and a pass visits all."
+    return f"{chosen} {why}"
 
 
 def _solution(outcome: Outcome, model: Model, history: HistoryKeeper, solver: Solver) -> Solution:

@@ -26,7 +26,7 @@ from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState
 from symrelu.fitted.history import Status
 from symrelu.kernels.scores import pair_scores
-from symrelu.operators import Operator
+from symrelu.operators import EvaluationFailed, Operator
 from symrelu.problem import Problem
 from symrelu.problem.coarsening import Level, coarse_levels
 from symrelu.solvers import Solver
@@ -184,28 +184,45 @@ def fit_levels(
         That of M. If the fit was stopped before, its factor comes from the last level that was reached.
     history : HistoryKeeper
         The history of the outcome; its counts and times include the other levels.
+
+    Notes
+    -----
+    Ctrl-C before a level has a factor ends the fit with that of the level before. An EvaluationFailed gets the
+    history of the level that failed, and its outcome a row for each item of M.
     """
     stage, U0, loop_state, history = beginning
+    outcome: Outcome | None = None
     while True:
-        # The history must have the step before the checkpoint saves it.
-        writers = [] if file is None else [CheckpointWriter(file, history, solver)]
-        outcome = run(
-            levels.operator(stage.level),
-            solver,
-            U0,
-            replace(_LOOSE, max_time=limits.max_time) if stage.level else limits,
-            observers=[history, *observers, *writers],
-            exponent=levels.exponent(stage.level),
-            resume_from=loop_state,
-            stage=stage,
-        )
-        if stage.level == 0:
+        try:
+            if outcome is not None:
+                stage = levels.next_stage(outcome.stage, stage.level - 1)
+                U0 = levels.start_from(outcome, stage.level)
+            # The history must have the step before the checkpoint saves it.
+            writers = [] if file is None else [CheckpointWriter(file, history, solver)]
+            outcome = run(
+                levels.operator(stage.level),
+                solver,
+                U0,
+                replace(_LOOSE, max_time=limits.max_time) if stage.level else limits,
+                observers=[history, *observers, *writers],
+                exponent=levels.exponent(stage.level),
+                resume_from=loop_state,
+                stage=stage,
+            )
+        except KeyboardInterrupt:  # this level has no factor yet
+            if outcome is None:
+                raise
+            outcome = replace(outcome, status=Status.INTERRUPTED)
+        except EvaluationFailed as failure:
+            if failure.outcome is not None:
+                failure.outcome = replace(failure.outcome, U=stage.expanded(failure.outcome.U))
+                failure.history = history
+            raise
+        if outcome.stage.level == 0:
             return outcome, history
         history, loop_state = HistoryKeeper(), None
         if outcome.status in _STOPPED:
             return _ended_early(levels, outcome, solver, limits, [history, *observers]), history
-        U0 = levels.start_from(outcome, stage.level - 1)
-        stage = levels.next_stage(outcome.stage, stage.level - 1)
 
 
 def _ended_early(

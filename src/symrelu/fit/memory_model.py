@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from symrelu.fit.backends import backend_of
-from symrelu.fit.settings import Model, Run, Start
+from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import available_memory
 from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import bytes_of_a_desk
 from symrelu.kernels.threads import allowed_threads
 from symrelu.kernels.tiles import TILE, blocks_of, tile_side
+from symrelu.operators.active import PREDICTED
 from symrelu.problem import Problem
+from symrelu.solvers import LBFGS, Newton
 from symrelu.validation import stored
 
 # Arrays of the size of U in a step of a solver that does not declare ``factors_held``.
@@ -35,12 +37,21 @@ _SIGNED = 2
 _FACTORS_OF_A_START = 6
 _VECTORS_OF_A_START = 3
 
-# Bytes for each pair of a list, while a pass also holds the positive ones, at most all of them: columns,
-# rows, places and two copies of the values, which are counted separately.
-_BYTES_OF_A_PAIR = 24
+# Bytes for each pair of a list. A scan holds the old list, the new one, and what it found with its transpose:
+# 11 to 15 were measured. A pass holds the columns of the list, and of each positive pair its column, row, place
+# and value, and parts that the system may not get back at once: 25 to 32 were measured in float64.
+_BYTES_OF_A_SCANNED_PAIR = 15
+_BYTES_OF_A_LISTED_PAIR = 4
+_BYTES_OF_A_POSITIVE_PAIR = 16  # and two values
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.
 _BYTES_OF_COARSER_ENTRIES = 100
+
+# A fit may need less than was counted, by this factor: the tests allow as much. It is refused only beyond that.
+TOLERANCE = 1.25
+
+# Past steps of the LBFGS that a refusal suggests.
+_SHORT_MEMORY = 3
 
 _TILED = ("sparse", "dense", "active")
 
@@ -73,6 +84,8 @@ class Case:
         Whether the entries of M are divided by a power of 4.
     packed : bool
         Whether M is packed for this backend already.
+    max_iter : int
+        Most steps: LBFGS holds no more past steps than it made.
     """
 
     n: int
@@ -88,17 +101,30 @@ class Case:
     n_negative: int | str
     rescaled: bool
     packed: bool
+    max_iter: int = Limits.max_iter
 
     @classmethod
-    def of(cls, problem: Problem, model: Model, start: Start, run: Run) -> Case:
-        """Return the case of a fit with validated settings, with the threads that it would use."""
-        backend = backend_of(problem, model, run)
+    def of(
+        cls,
+        problem: Problem,
+        model: Model,
+        start: Start,
+        run: Run,
+        limits: Limits | None = None,
+        dtype: np.dtype[Any] | None = None,
+    ) -> Case:
+        """Return the case of a fit with validated settings, with the threads that it would use.
+
+        With ``dtype`` it is as if M had that type.
+        """
+        dtype = problem.dtype if dtype is None else dtype
+        backend = backend_of(problem, model, run, dtype)
         return cls(
             n=problem.n,
             rank=model.rank,
             entries=_entries_of(problem),
             hidden=0 if problem.unknown is None else int(problem.unknown.nnz),
-            dtype=problem.dtype,
+            dtype=dtype,
             index_bytes=_index_bytes_of(problem),
             backend=backend,
             threads=allowed_threads(),
@@ -106,13 +132,33 @@ class Case:
             init=start.init if isinstance(start.init, str) else "array",
             n_negative=model.n_negative,
             rescaled=backend != "dask" and problem.exponent != 0,
-            packed=backend in problem._packed,
+            packed=dtype == problem.dtype and backend in problem._packed,
+            max_iter=Limits.max_iter if limits is None else limits.max_iter,
         )
 
     @property
     def factor(self) -> int:
         """Bytes of an array of the size of U."""
         return self.n * self.rank * self.dtype.itemsize
+
+    @property
+    def past_steps(self) -> int:
+        """Past steps that the solver holds at most; 0 if it is another than LBFGS and Newton."""
+        return min(self.solver.memory, self.max_iter) if isinstance(self.solver, LBFGS | Newton) else 0
+
+    @property
+    def held(self) -> int:
+        """Bytes of the factor and the state of the solver, with the arrays of a step; for Newton, of LBFGS."""
+        solver = LBFGS(self.past_steps) if self.past_steps else self.solver
+        return int(getattr(solver, "factors_held", _HELD_BY_OTHERS)) * self.factor
+
+    @property
+    def held_besides(self) -> int:
+        """Bytes that a step may hold besides: those of Newton's own steps, which a fit need not make."""
+        if not isinstance(self.solver, Newton):
+            return int(getattr(self.solver, "systems_held", 0)) * self.rank * self.factor
+        further = self.solver.factors_held - LBFGS(self.solver.memory).factors_held
+        return (further + self.solver.systems_held * self.rank) * self.factor
 
     @property
     def by_eigenvectors(self) -> bool:
@@ -153,8 +199,11 @@ class Memory:
         The longest list that the backend "active" may hold; 0 for the others.
     levels : int
         The smaller matrices that ``init="multilevel"`` may make; 0 for other starts.
+    systems : int
+        The matrices of the rows, and further arrays, of Newton in steps of its own; 0 for other solvers.
     least : int
-        The peak of all phases together, if the list stays empty and there are no smaller matrices.
+        The peak of all phases together, if the list stays empty, there are no smaller matrices, and all steps
+        of Newton are those of LBFGS.
     """
 
     matrix: int
@@ -162,12 +211,13 @@ class Memory:
     tiles: int
     pairs: int
     levels: int
+    systems: int
     least: int
 
     @property
     def total(self) -> int:
-        """The peak of all phases together, with the longest list and all smaller matrices."""
-        return self.least + self.pairs + self.levels
+        """The peak of all phases together, with the longest list, all smaller matrices and all systems."""
+        return self.least + self.pairs + self.levels + self.systems
 
 
 def memory_of(case: Case) -> Memory:
@@ -184,8 +234,7 @@ def memory_of(case: Case) -> Memory:
     copied, derived, packed, sorting = _matrix(case)
     copying = _copying(case)
     tiles = _tiles(case)
-    held = getattr(case.solver, "factors_held", _HELD_BY_OTHERS) * case.factor
-    held += getattr(case.solver, "systems_held", 0) * case.rank * case.factor
+    held = case.held
     in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
     steps = max(held, in_a_pass + tiles)
     kept = copied + derived
@@ -201,14 +250,18 @@ def memory_of(case: Case) -> Memory:
         tiles=tiles,
         pairs=_pairs(case),
         levels=case.entries * _BYTES_OF_COARSER_ENTRIES if case.init == "multilevel" else 0,
+        systems=case.held_besides,
         least=max(phases),
     )
 
 
 def _pairs(case: Case) -> int:
-    """Return the bytes of the longest list of pairs."""
-    each = _BYTES_OF_A_PAIR + 2 * case.dtype.itemsize
-    return each * most_pairs(case.n, case.rank) if case.backend == "active" else 0
+    """Return the bytes of the longest list, with as many positive pairs as a pass over a list may have."""
+    if case.backend != "active":
+        return 0
+    positive = PREDICTED * (_BYTES_OF_A_POSITIVE_PAIR + 2 * case.dtype.itemsize)
+    each = max(_BYTES_OF_A_SCANNED_PAIR, _BYTES_OF_A_LISTED_PAIR + positive)
+    return int(each * most_pairs(case.n, case.rank))
 
 
 def _matrix(case: Case) -> tuple[int, int, int, int]:
@@ -295,22 +348,27 @@ def _start(case: Case) -> int:
     return max(eigenvectors, adding)
 
 
-def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run) -> None:
+def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run, limits: Limits) -> None:
     """Raise a MemoryError if a fit cannot fit into the memory that is available.
 
     Parameters
     ----------
     problem : Problem
-    model, start, run
+    model, start, run, limits
         The validated settings of the fit.
     """
     available = available_memory()
     if available is None:
         return
-    case = Case.of(problem, model, start, run)
+    case = Case.of(problem, model, start, run, limits)
     memory = memory_of(case)
-    if memory.least > available:
+    if cannot_fit(memory, available):
         raise MemoryError(refusal(case, memory, available))
+
+
+def cannot_fit(memory: Memory, available: int | None) -> bool:
+    """Return whether a fit is refused: it needs more than is available, even if the count is too high."""
+    return available is not None and memory.least > TOLERANCE * available
 
 
 def refusal(case: Case, memory: Memory, available: int) -> str:
@@ -320,8 +378,9 @@ def refusal(case: Case, memory: Memory, available: int) -> str:
         remedies.append("M in float32")
     if case.index_bytes and case.backend in ("dense", "reference"):
         remedies.append("backend='sparse'")
-    if memory.factors > memory.least / 2 and type(case.solver).__name__ == "LBFGS":
-        remedies.append("solver='palm', which holds fewer arrays")
+    if memory.factors > memory.least / 2 and case.past_steps:
+        short = [f"solver=LBFGS(memory={_SHORT_MEMORY})"] * (case.past_steps > _SHORT_MEMORY)
+        remedies.append(" or ".join([*short, "solver='palm'"]) + " (fewer arrays)")
     if case.backend != "dask":
         remedies.append("backend='dask' on a cluster")
     return (

@@ -71,6 +71,7 @@ def positive_pairs(U: np.ndarray, signed: np.ndarray, listed: PairList) -> Posit
     np.cumsum(counts, out=indptr[1:])
     indices = np.concatenate([np.empty(0, np.int32), *(part[0] for part in found)])
     values = np.concatenate([np.empty(0, U.dtype), *(part[1] for part in found)])
+    found.clear()  # half of the memory, before more is needed
     return PositivePairs(indptr, indices, values, transposed(np.arange(n), indptr, indices, n, below=False))
 
 

@@ -60,7 +60,7 @@ def operator_class(backend: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def chosen_backend(backend: str, M: Any, signature: Any) -> str:
+def chosen_backend(backend: str, M: Any, signature: Any, dtype: Any | None = None) -> str:
     """Return the backend that will hold a checked M.
 
     "auto" keeps a dense M dense. Of a sparse M it lists the pairs that matter ("active") if the model has
@@ -72,6 +72,8 @@ def chosen_backend(backend: str, M: Any, signature: Any) -> str:
     M : csr_array, ndarray or BlockFolder of shape (n, n)
     signature : array-like of shape (rank,)
         Signs of the columns of a factor.
+    dtype : numpy.dtype, optional
+        As if M had this type; by default its own.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def chosen_backend(backend: str, M: Any, signature: Any) -> str:
     if not issparse(M):
         return "dense"
     signs = np.asarray(signature)
-    lists = (signs < 0).any() and list_pays(M.shape[0], len(signs), M.dtype, positive=0.0)
+    lists = (signs < 0).any() and list_pays(M.shape[0], len(signs), dtype or M.dtype, positive=0.0)
     return "active" if lists else "sparse"
 
 

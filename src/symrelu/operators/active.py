@@ -39,7 +39,7 @@ from symrelu.operators.sparse import SparseOperator
 from symrelu.operators.tiled import evaluation_of
 
 # Part of a full list that the sample may predict: a list that turns out too long is a scan for nothing.
-_PREDICTED = 0.8
+PREDICTED = 0.8
 
 # Part of all pairs for which a new list is made to hold: to compare more takes longer than to scan more often.
 _LARGEST_SHARE = 0.03
@@ -158,7 +158,7 @@ class ActiveOperator(SparseOperator):
         positive, near = (
             self.n * counts[EDGES[:-1] >= least].sum() / sampled_pairs(self.n) for least in (0.0, -reach)
         )
-        short = near * self.n / 2 <= _PREDICTED * candidates.most
+        short = near * self.n / 2 <= PREDICTED * candidates.most
         return bool(short) and list_pays(self.n, self.rank, self.dtype, positive)
 
     @shared_property

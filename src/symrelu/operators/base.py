@@ -23,11 +23,14 @@ class EvaluationFailed(OSError):
     ----------
     outcome : Outcome or None
         How far the fit got, if the loop had a factor.
+    history : HistoryKeeper or None
+        The steps that led there.
     solution : Solution or None
         The same as a solution, if :func:`symrelu.decompose` ran the loop.
     """
 
     outcome: Any = None
+    history: Any = None
     solution: Any = None
 
 

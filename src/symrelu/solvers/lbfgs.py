@@ -35,7 +35,7 @@ _NEGLIGIBLE = 1e-10  # fraction of the curvature that is added to keep the syste
 _ROUNDING = 10  # times rank and eps: the fraction of the curvature that rounding may remove
 _FIRST_DAMPING, _LEAST_DAMPING, _LARGEST_DAMPING = 1.0, 0.03, 1e3  # multiples of an average row's support
 _RELAX, _TIGHTEN = 0.5, 4.0
-_ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
+ENTRIES_WORTH = 2.0  # the systems of the rows are formed if entries * rank is at most this times n^2
 _SHORTEST, _LONGEST = 0.05, 0.9  # range of an interpolated step length
 _SHORTENED = 0.2  # step length if interpolation fails
 
@@ -227,7 +227,7 @@ def precondition(op: Operator, state: LBFGSState, *arrays: Any) -> tuple[Any, ..
     gram = op.gram(V)
     rank = V.shape[1]
     entries = op.n_positive
-    alike = entries * rank > _ENTRIES_WORTH * op.n**2
+    alike = entries * rank > ENTRIES_WORTH * op.n**2
     share = 1.0 if alike else (state.damping * entries + op.zero_weight * state.active_zeros) / op.n**2
     size = square_norm(op, V) / rank + op.norm  # of the curvature; positive even if U is zero
     neglected = 2 * math.sqrt(2 * state.latent_loss / op.n)  # the estimate of R, see the module docstring
