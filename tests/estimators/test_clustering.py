@@ -322,7 +322,7 @@ def test_a_networkx_graph():
         ({"n_negative": "few"}, ValueError, "n_negative must be 'auto' or an integer, got 'few'"),
         ({"n_negative": 1.5}, TypeError, "n_negative must be an integer of at least 0"),
         ({"affinity": "rbf"}, ValueError, "affinity must be one of 'auto', 'precomputed', 'self_tuning', got"),
-        ({"solver": "newton"}, ValueError, "solver must be one of"),
+        ({"solver": "gradient"}, ValueError, "solver must be one of"),
         (
             {"method": "kmeans"},
             ValueError,

@@ -600,7 +600,7 @@ def test_common_defaults_are_those_of_symrelu():
         ({"shrinkage": "most"}, ValueError, "shrinkage must be 'auto' or a number, got 'most'"),
         ({"zero_weight": 0.0}, ValueError, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1, got 0"),
-        ({"solver": "newton"}, ValueError, "solver must be one of"),
+        ({"solver": "gradient"}, ValueError, "solver must be one of"),
         ({"n_init": 0}, ValueError, "n_init must be an integer of at least 1, got 0"),
         ({"init": np.ones((30, 16))}, ValueError, "n_init > 1 requires different starts"),
     ],
