@@ -55,7 +55,7 @@ def test_a_dry_run_says_what_a_fit_costs(tmp_path, matrix_file, script):
     shown = [" ".join(line.split()) for line in done.out.splitlines()]
     assert "model rank 3, LBFGS, backend active" in " ".join(shown)
     assert any(line.startswith("memory ") and "in addition to M" in line for line in shown)
-    assert any(line.startswith("a fit of 30 to 41 evaluations ") for line in shown)
+    assert any(line.startswith("a fit of 20 to 121 evaluations ") for line in shown)
     assert "fits into memory yes" in shown
     assert list(tmp_path.iterdir()) == [matrix_file]
 
@@ -69,7 +69,7 @@ def test_a_dry_run_as_json(matrix_file, monkeypatch, capsys):
     assert figures["memory"]["total"] >= figures["memory"]["factors"] == 27 * 60 * 3 * 8
     low, high = figures["seconds_per_evaluation"]
     assert 0 < low == high
-    assert figures["fit_seconds"] == pytest.approx([30 * low, 300 * high])
+    assert figures["fit_seconds"] == pytest.approx([20 * low, 400 * high])
 
 
 def test_what_does_not_fit_into_memory(matrix_file, tmp_path, monkeypatch, capsys):
