@@ -197,7 +197,8 @@ class Killer:
     def alive(self):
         there = self.client.nthreads()  # a nanny does not start one again that dies before it is there
         pids = [worker.pid for worker in self.workers.workers.values() if worker.worker_address in there]
-        return [pid for pid in pids if pid is not None and self.lives(pid)]
+        # One that was killed may still look alive for a moment.
+        return [pid for pid in pids if pid not in (None, *self.killed) and self.lives(pid)]
 
     @staticmethod
     def lives(pid):
