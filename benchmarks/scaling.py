@@ -9,8 +9,8 @@ that compiles everything: only ratios within a run should be compared. KIND is p
 of 10 neighbours of random points, in 2, 20 and 5 dimensions), blocks, "power law" or PubMed; the model has one
 negative column, and the diagonal is ignored. "Visited" and "scanned" are pairs, divided by those of all passes
 over M itself, n (n + 1) / 2 each: visited ones are in tiles or on a list, scanned ones were compared with the
-threshold of a list. Memory is the largest growth of the process during a fit, sampled; M is not in it. A fit
-that takes longer than --most is stopped, and its row has the error it reached. Rows are written to
+threshold of a list. Memory (Linux only) is the growth of the process during a fit, sampled; M is not in it.
+A fit that takes longer than --most is stopped, and its row has the error it reached. Rows are written to
 FOLDER/scaling.json as they come, with the number of cores; --plot makes FOLDER/scaling.png and
 FOLDER/scaling.csv from it, and prints the table.
 """
@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import ctypes
+import gc
 import json
 import os
 import threading
@@ -54,6 +56,9 @@ class Memory:
     """The largest growth of this process while the block runs, in bytes, sampled a hundred times a second."""
 
     def __enter__(self) -> Memory:
+        # What earlier fits have freed goes back to the system, or this one would seem to need none.
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
         self._first, self.growth, self._done = self._now(), 0, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
