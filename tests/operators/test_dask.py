@@ -260,6 +260,9 @@ def foreign_worker(source, scheduler, folder):
 def test_failures_say_what_happened_and_lose_nothing(digits, tmp_path, monkeypatch):
     """In one test, because each failure needs a cluster that it spoils: files, workers, versions, scheduler."""
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    temporary = tmp_path / "temporary"  # where no other test leaves anything
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     path = tmp_path / "blocks"
     write_blocks(load_digits_graph()[0], path, rows=900)
     fit = {"rank": 4, "max_iter": 8, **SETTINGS}
@@ -309,7 +312,7 @@ def test_failures_say_what_happened_and_lose_nothing(digits, tmp_path, monkeypat
         client.wait_for_workers(1, timeout=60)
         resumed = decompose(path, **fit, checkpoint=tmp_path / "fit.ckpt")
         assert_allclose(resumed.history.objective, whole.history.objective, rtol=1e-8)
-        assert not [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("symrelu-blocks-")]
+        assert not list(temporary.glob("symrelu-blocks-*"))
 
         # A client that is closed, and a scheduler that goes away.
         other = distributed.Client(workers.scheduler_address, set_as_default=False)
