@@ -12,7 +12,7 @@ from symrelu.problem import Problem
 
 
 def backend_of(problem: Problem, model: Model, run: Run, dtype: np.dtype[Any] | None = None) -> str:
-    """Return the backend of a fit; see :func:`symrelu.operators.chosen_backend`.
+    """Return the backend of a fit; see ``symrelu.operators.chosen_backend``.
 
     Parameters
     ----------

@@ -122,7 +122,7 @@ def as_operator(
     mask : csr_array of bool, ndarray of bool, or None
         True where the entry is unobserved.
     backend : str, default="auto"
-        A name among ``BACKENDS``; for "auto" see :func:`chosen_backend`.
+        A name among ``BACKENDS``; for "auto" see ``chosen_backend``.
     client : Client, str or None
         The cluster of the backend "dask": a client, the address of a scheduler, or None for the current client.
 

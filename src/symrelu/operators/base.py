@@ -221,8 +221,9 @@ class Operator(ABC):
         """Return the second derivative at U on the pairs that have curvature, or None if they are too many.
 
         The weight of a pair is 1 on the support, zero_weight on the zeros with X > 0, and 0 where the entry is
-        unobserved. A zero with X = -b |u_i| |u_j| and b < reach has the weight zero_weight (1 - b / reach)^2,
-        because a step can make it positive; with ``at_least``, so have support entries with X > M, from M on.
+        unobserved. A zero with X = -b * norm(u_i) * norm(u_j) and b < reach has the weight
+        zero_weight (1 - b / reach)^2, because a step can make it positive; with ``at_least``, so have support
+        entries with X > M, from M on.
 
         Parameters
         ----------
