@@ -41,6 +41,11 @@ COLUMNS = (
     "error", "visited", "scanned", "megabytes",
 )  # fmt: skip
 
+# What a table on a page has room for.
+IN_TABLE = (
+    "problem", "n", "target", "way", "seconds", "ratio", "evaluations", "visited", "scanned", "megabytes",
+)  # fmt: skip
+
 
 class Watched(LBFGS):
     """LBFGS that keeps the operator of the last level, for the counts of its visits."""
@@ -156,10 +161,10 @@ def plot(folder: Path) -> None:
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     with (folder / "scaling.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow(IN_TABLE)
         for row in rows:
             print(line(row))
-            writer.writerow(shortened(row[name]) for name in COLUMNS)
+            writer.writerow(shortened(row[name]) for name in IN_TABLE)
     kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
     figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
     for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):
