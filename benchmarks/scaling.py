@@ -161,7 +161,7 @@ def plot(folder: Path) -> None:
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     with (folder / "scaling.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(IN_TABLE)
+        writer.writerow("MB" if name == "megabytes" else name for name in IN_TABLE)
         for row in rows:
             print(line(row))
             writer.writerow(shortened(row[name]) for name in IN_TABLE)
