@@ -145,6 +145,7 @@ def main() -> None:
                 command += [f"--rank={options.rank}", f"--steps={options.steps}"]
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
                 rows.append(json.loads(done.stdout))
+                print(rows[-1], file=sys.stderr, flush=True)
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     threads = rows[0]["threads"]
     print(

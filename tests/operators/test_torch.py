@@ -15,6 +15,7 @@ from symrelu.solvers import SOLVERS as NAMES
 
 torch = pytest.importorskip("torch")
 torch_operator = pytest.importorskip("symrelu.operators.torch")
+torch_rows = pytest.importorskip("symrelu.operators.torch_rows")
 TorchOperator = torch_operator.TorchOperator
 TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 
@@ -99,7 +100,10 @@ def test_without_its_libraries_it_names_the_extra(missing):
     """Before any work: the matrix, which is none, is not looked at."""
     program = [sys.executable, "-c", WITHOUT.format(missing=missing)]
     result = subprocess.run(program, capture_output=True, text=True, check=False)
-    message = "ImportError: backend='torch' needs torch and array-api-compat: pip install 'symrelu[torch]'."
+    message = (
+        "ImportError: backend='torch' and backend='cuda' need torch and array-api-compat: "
+        "pip install 'symrelu[torch]'."
+    )
     assert result.stderr.strip().splitlines()[-1] == message
 
 
@@ -127,7 +131,7 @@ def hub(n):
 
 def test_a_sparse_matrix_never_becomes_square(monkeypatch):
     n, rank = 600, 3
-    monkeypatch.setattr(torch_operator, "BLOCK", 6000)
+    monkeypatch.setattr(torch_rows, "BLOCK", 6000)
     unknown = sparse.csr_array(sparse.eye_array(n, dtype=bool))
     with Largest() as largest:
         op = TorchOperator(hub(n), unknown, signature=np.ones(rank))
@@ -140,7 +144,7 @@ def test_a_sparse_matrix_never_becomes_square(monkeypatch):
 
 def test_a_dense_matrix_is_held_once(monkeypatch):
     n, rank = 300, 3
-    monkeypatch.setattr(torch_operator, "BLOCK", 3000)
+    monkeypatch.setattr(torch_rows, "BLOCK", 3000)
     op = TorchOperator(hub(n).toarray(), None, signature=np.ones(rank))
     U = op.asarray(np.random.default_rng(0).standard_normal((n, rank)))
     with Largest() as largest:
@@ -160,7 +164,7 @@ def test_rows_are_solved_however_many_at_a_time(kind, block, monkeypatch):
     problem = Problem(M, np.zeros(M.shape, bool), np.ones(4))
     V, right = factor(problem), np.random.default_rng(0).standard_normal((40, 4, 2))
     ridge = 0.1 * np.eye(4)
-    monkeypatch.setattr(torch_operator, "BLOCK", block)
+    monkeypatch.setattr(torch_rows, "BLOCK", block)
     op = torch_(problem, kind)
     solution = solved(op, V, ridge, right)
     systems = [V[row > 0].T @ V[row > 0] + ridge for row in M]
@@ -171,7 +175,7 @@ def test_pivots_that_rounding_took_away_leave_their_unknowns_at_zero():
     spoilt = torch.tensor([[4.0, 2, 0], [2, 1 - 1e-9, 0], [0, 0, 9]], dtype=torch.float64)
     systems = torch.stack([spoilt, torch.eye(3, dtype=torch.float64), torch.zeros_like(spoilt)])
     right = torch.tensor([8.0, 5, 18], dtype=torch.float64).expand(3, 3)[:, :, None]
-    solutions = torch_operator._solve_definite(systems, right)[:, :, 0]
+    solutions = torch.cholesky_solve(right, torch_operator.factorised(systems))[:, :, 0]
     assert solutions.tolist() == [[2, 0, 2], [8, 5, 18], [0, 0, 0]]
 
 

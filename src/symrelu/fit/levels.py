@@ -75,17 +75,18 @@ class Levels:
         return coarse_levels(self.problem, fewest) if self.multilevel else []
 
     def operator(self, level: int) -> Operator:
-        """Return the operator of a level."""
+        """Return the operator of a level; those of the smaller matrices need not be exact."""
         if level == 0:
             return self.op
         problem = self._problem(level)
-        return problem.operator(
+        op = problem.operator(
             self.op.signs,
             alpha=problem.scaled_alpha(self.op.alpha),
             zero_weight=self.op.zero_weight,
             support="at_least" if self.op.at_least else "equal",
             backend=self.backend,
         )
+        return op.approximate()
 
     def exponent(self, level: int) -> int:
         """Return the k for which the operator of a level is in the units of M / 4^k."""

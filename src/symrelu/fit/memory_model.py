@@ -272,7 +272,7 @@ def _matrix(case: Case) -> tuple[int, int, int, int]:
     if case.packed or case.backend == "dask":
         return 0, 0, 0, 0
     n, size, index = case.n, case.dtype.itemsize, case.index_bytes
-    if case.backend == "torch":
+    if case.backend in ("torch", "cuda"):
         return (n * n if not index else case.entries + case.hidden) * (size + 8 * bool(index)), 0, 0, 0
     if case.backend == "reference":  # with the booleans of the observed and of the ignored entries
         return n * n * (size + 2), 0, 0, 0
@@ -323,7 +323,7 @@ def _copying(case: Case) -> int:
 
 def _tiles(case: Case) -> int:
     """Return the bytes of the tiles of all threads."""
-    if case.backend == "torch":
+    if case.backend in ("torch", "cuda"):
         return 4 * 2**19 * case.dtype.itemsize
     if case.backend == "reference":
         return case.n**2 * (7 * case.dtype.itemsize + 25)

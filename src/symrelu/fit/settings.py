@@ -270,8 +270,8 @@ class Run:
         kind=_one_of(BACKENDS),
         text='How the matrix is stored. "auto" keeps a dense matrix dense and a sparse one sparse; for a large '
         'sparse one and a model with negative columns it is "active", which lists the zeros at which X can be '
-        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "dask" a cluster (see '
-        "``client``) and the extra ``symrelu[dask]``.",
+        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" an NVIDIA GPU as '
+        'well, "dask" a cluster (see ``client``) and the extra ``symrelu[dask]``.',
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
     )
     client: Any | None = setting(
@@ -308,7 +308,8 @@ class Run:
 
     def __post_init__(self) -> None:
         if check_choice("backend", self.backend, BACKENDS) != "auto":
-            operator_class(self.backend)  # raises an ImportError that names the missing package
+            # Raises an ImportError that names the missing package, or says what this machine lacks.
+            operator_class(self.backend).check_available()
         if self.client is not None:
             if self.backend not in ("auto", "dask"):
                 raise ValueError(

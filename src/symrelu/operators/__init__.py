@@ -38,6 +38,7 @@ _CLASSES = {
     "active": ("symrelu.operators.active", "ActiveOperator"),
     "reference": ("symrelu.operators.reference", "ReferenceOperator"),
     "torch": ("symrelu.operators.torch", "TorchOperator"),
+    "cuda": ("symrelu.operators.cuda", "CudaOperator"),
     "dask": ("symrelu.operators.dask", "DaskOperator"),
 }
 BACKENDS = ("auto", *_CLASSES)

@@ -277,6 +277,14 @@ class Operator(ABC):
         other._set_model(signature, alpha, zero_weight, at_least)
         return other
 
+    @classmethod
+    def check_available(cls) -> None:  # noqa: B027  # most representations need no special machine
+        """Raise unless this machine can hold such operators."""
+
+    def approximate(self) -> Operator:
+        """Return an operator for a fit that need not be exact, if there is a faster one."""
+        return self
+
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
         """Compile what a pass needs, so that timings do not include compilation."""
 

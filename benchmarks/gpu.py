@@ -1,0 +1,254 @@
+"""Measure passes and whole fits on one GPU.
+
+    python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FILE]
+    python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FILE]
+
+The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours, and
+are made on the GPU; this is not measured. Factors are in float32.
+
+"passes" measures evaluations with R(U) U, all else included, after one that compiles: "tiles" is the obvious way
+(a matrix product per block of rows, its positive part, another product), "fast" and "high" are the fused kernel in both
+precisions, at a factor with which a third of all pairs is positive, and "listed" is a pass with a list of pairs,
+at a factor with few. The error is that of R(U) U on sampled rows against float64, relative to its norm. TFLOP/s
+counts 4 n^2 rank operations (2 n^2 rank for "listed", which needs no second product), and its share is that of
+a product of two large float16 matrices on the same device.
+
+"fits" runs ``decompose(..., init="multilevel", backend="cuda")`` on a csr_array on the host: the transfers of M
+and U are included, and so is the time in which smaller matrices are made on the host. A first small fit compiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from symrelu import decompose
+from symrelu.operators import Evaluation
+from symrelu.operators.cuda import CudaOperator
+from symrelu.operators.torch import TorchOperator
+
+NEIGHBOURS = 10
+ROWS_AT_ONCE = 2048
+
+
+def points(kind: str, n: int) -> Any:
+    """Return random points on the GPU."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    if kind == "plane":
+        return torch.rand((n, 2), generator=generator, device="cuda")
+    centres = 3 * torch.randn((20, 20), generator=generator, device="cuda")
+    chosen = torch.randint(20, (n,), generator=generator, device="cuda")
+    return centres[chosen] + torch.randn((n, 20), generator=generator, device="cuda")
+
+
+def neighbours(samples: Any, rows: Any) -> tuple[Any, Any]:
+    """Return the squared distances to the nearest neighbours of some rows, and their numbers."""
+    squares = (samples**2).sum(dim=1)
+    scores = squares - 2 * samples[rows] @ samples.T
+    _, found = torch.topk(scores, NEIGHBOURS + 1, largest=False)
+    return ((samples[rows][:, None] - samples[found]) ** 2).sum(dim=2), found
+
+
+def graph(kind: str, n: int) -> Any:
+    """Return the graph of the nearest neighbours with self-tuning weights, as a csr_array of float32."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    samples = points(kind, n)
+    height = max(1, min(ROWS_AT_ONCE, 2**30 // n))
+    parts = [
+        neighbours(samples, torch.arange(first, min(first + height, n), device="cuda"))
+        for first in range(0, n, height)
+    ]
+    squares, found = (torch.cat(part) for part in zip(*parts, strict=True))
+    order = squares.argsort(dim=1, stable=True)
+    squares, found = (torch.gather(part, 1, order)[:, 1:] for part in (squares, found))
+    scale = squares[:, -1].sqrt()
+    weights = torch.exp(-squares / (scale[:, None] * scale[found]))
+    rows = np.repeat(np.arange(n), NEIGHBOURS)
+    M = sparse.csr_array((weights.cpu().numpy().ravel(), (rows, found.cpu().numpy().ravel())), shape=(n, n))
+    M.setdiag(0)
+    M.eliminate_zeros()
+    M = sparse.csr_array(M.maximum(M.T))
+    M.sort_indices()
+    torch.cuda.empty_cache()
+    return M
+
+
+def factor(n: int, rank: int, shift: float) -> Any:
+    """Return random rows of length one, with a last column that subtracts ``shift`` from every X."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    U = torch.randn((n, rank), generator=generator, device="cuda")
+    U /= U.norm(dim=1, keepdim=True)
+    U[:, -1] = math.sqrt(shift)
+    return U
+
+
+def shift_for(n: int, rank: int, zeros: float) -> float:
+    """Return the shift with which about so many pairs of a row are positive."""
+    sample = factor(20_000, rank, 0.0)
+    cosines = (sample[:500] @ sample.T).flatten()
+    return float(torch.sort(cosines, descending=True).values[int(zeros / n * cosines.numel())])
+
+
+def error_of(op: Any, M: Any, U: Any, product: Any) -> float:
+    """Return the error of R(U) U on some rows, against float64."""
+    rows = torch.linspace(0, len(U) - 1, 64, device="cuda").long()
+    wide = U.double()
+    X = (wide[rows] * op.signature) @ wide.T
+    entries = torch.from_numpy(M[rows.cpu().numpy()].toarray()).cuda()
+    X[torch.arange(len(rows), device="cuda"), rows] = 0  # the diagonal is not observed
+    R = torch.where(entries > 0, entries.double() - X, -X.clamp(min=0))
+    expected = R @ wide
+    return float((product[rows] - expected).norm() / expected.norm())
+
+
+class Tiles(TorchOperator):
+    """The obvious way: max(0, X) V in a loop over blocks of rows, then the support. It sums nothing up."""
+
+    def __init__(self, M: Any, *others: Any, **settings: Any) -> None:
+        super().__init__(M, *others, **settings)
+        rows, columns = M.nonzero()
+        self._entries = torch.from_numpy(np.stack([rows, columns]).astype(np.int64)).cuda()
+        self._values = torch.from_numpy(M.data).cuda()
+
+    def _evaluate(self, U: Any, V: Any) -> Evaluation:
+        A, height = self.signed(U), max(1, 2**28 // self.n)
+        product = torch.empty_like(V)
+        for first in range(0, self.n, height):
+            last = min(first + height, self.n)
+            product[first:last] = torch.relu(A[first:last] @ U.T) @ V
+        i, j = self._entries
+        x = (A[i] * U[j]).sum(dim=1)
+        residual = torch.sparse_coo_tensor(self._entries, self._values - x + x.clamp(min=0), (self.n, self.n))
+        own = (A * U).sum(dim=1).clamp(min=0)  # the diagonal is not observed
+        return Evaluation(residual @ V - product + own[:, None] * V, 0.0, 0.0, 0.0)
+
+
+def timed(work: Any, repeats: int = 3) -> float:
+    """Return the least time of some calls, after one that is not measured."""
+    work()
+    torch.cuda.synchronize()
+    best = math.inf
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def product_rate() -> float:
+    """Return the operations per second of a product of two float16 matrices."""
+    A = torch.randn((8192, 8192), device="cuda", dtype=torch.float16)
+    return 2 * 8192**3 / timed(lambda: A @ A, 10)
+
+
+def passes(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rate, rows = product_rate(), []
+    for n in options.sizes:
+        M = graph("plane", n)
+        diagonal = sparse.eye_array(n, dtype=bool, format="csr")
+        for rank in options.ranks:
+            signs = np.where(np.arange(rank) < rank - 1, 1.0, -1.0)
+            op = CudaOperator(M, diagonal, signature=signs)
+            many, few = factor(n, rank, 0.05), factor(n, rank, shift_for(n, rank, 30))
+            cases = {"fast": (op.approximate(), many), "high": (op, many), "listed": (op, few)}
+            if n <= options.most_in_tiles:
+                cases = {"tiles": (Tiles(M, diagonal, signature=signs, device="cuda"), many), **cases}
+            for way, (operator, U) in cases.items():
+                found = operator.residual_product(U, U)
+                torch.cuda.reset_peak_memory_stats()
+                seconds = timed(lambda operator=operator, U=U: operator.residual_product(U, U))
+                operations = (2 if way == "listed" else 4) * n**2 * rank
+                rows.append(
+                    {
+                        "n": n,
+                        "rank": rank,
+                        "entries": M.nnz,
+                        "way": way,
+                        "seconds": seconds,
+                        "TFLOP/s": operations / seconds / 1e12,
+                        "share": operations / seconds / rate,
+                        "error": error_of(operator, M, U, found.product),
+                        "positive": found.active_zeros / n,
+                        "GiB": torch.cuda.max_memory_allocated() / 2**30,
+                    }
+                )
+                print(rows[-1], flush=True)
+    return rows
+
+
+def fits(options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    settings = {
+        "n_negative": 1, "diagonal": "ignore", "init": "multilevel", "backend": "cuda", "random_state": 0,
+    }  # fmt: skip
+    for problem in options.problems:
+        kind, n, tol = problem.split(":")
+        M = graph(kind, int(n))
+        small = graph("plane", 20_000)
+        decompose(small, options.rank, tol=1e-3, max_iter=40, **settings)
+        torch.cuda.reset_peak_memory_stats()
+        begin = time.perf_counter()
+        solution = decompose(M, options.rank, tol=float(tol), max_time=options.most, **settings)
+        rows.append(
+            {
+                "problem": kind,
+                "n": int(n),
+                "rank": options.rank,
+                "entries": M.nnz,
+                "target": float(tol),
+                "seconds": time.perf_counter() - begin,
+                "seconds of steps": solution.history.seconds[-1],
+                "error": solution.relative_error,
+                "status": solution.status.value,
+                "evaluations": solution.n_evaluations,
+                "steps": solution.n_iter,
+                "GiB": torch.cuda.max_memory_allocated() / 2**30,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def environment() -> dict[str, str]:
+    import triton
+
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    name, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
+    return {
+        "device": name,
+        "driver": driver,
+        "cuda": str(torch.version.cuda),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("passes", "fits"))
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[32, 64])
+    parser.add_argument("--most-in-tiles", type=int, default=100_000, help="largest size of the obvious way")
+    parser.add_argument("--problems", nargs="+", default=["plane:64000:1e-4"], metavar="KIND:N:TOL")
+    parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--most", type=float, help="seconds after which a fit stops")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    rows = {"passes": passes, "fits": fits}[options.what](options)
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps({"environment": environment(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""max(0, X) V on a GPU, tile by tile in one kernel: X is never stored.
+
+A program owns some rows of X. It walks over all columns in tiles, multiplies a tile out, takes its positive part
+and adds it times V to a sum that stays in registers: attention without softmax. Entries that are not zeros of M
+are left out inside the tile. To add them and subtract them later would leave an error that is large next to the
+residual of a good fit. Tiles without such entries, almost all, run in a loop of their own that the compiler can
+overlap with its loads; those with entries come in between.
+
+The matrix units are fastest with float16, which has 11 binary digits and a small range. As the positive part of
+X scales with the lengths of its rows, the kernel works on rows of length one: X_ij = |u_i| |u_j| c_ij, with the
+signed cosines c_ij. The lengths |u_j| go into V, whose columns are then scaled to at most one. A second array
+holds what the rounding left; three products out of four then give nearly the precision of float32.
+
+The matrix units cut off the last digits of a sum where others round them. In a long sum this adds up, so they
+sum up one tile at a time only.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+# All arrays are padded with rows of zeros to a multiple of this, so that tiles need no masks.
+ROWS_AT_ONCE = 128
+
+# Columns of V that a program multiplies at most; more would not fit into the registers.
+_WIDEST = 128
+
+
+class Tiling(NamedTuple):
+    """How a kernel is cut and run."""
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int
+
+
+class Halves(NamedTuple):
+    """A matrix in float16, padded with zeros, and what the rounding left of it, in float16 too, or None."""
+
+    high: Any
+    low: Any | None
+
+    def signed(self, signs: Any) -> Halves:
+        """Return the matrix with its columns times signs, which are exact."""
+        padded = torch.ones(self.high.shape[1], dtype=torch.float16, device=self.high.device)
+        padded[: len(signs)] = signs
+        return Halves(self.high * padded, None if self.low is None else self.low * padded)
+
+
+class TileEntries(NamedTuple):
+    """Entries that are left out, by block of rows and then by tile of columns.
+
+    Attributes
+    ----------
+    tiles : tensor of int32
+        The tiles that have entries, block after block, in ascending order.
+    first_tile : tensor of int32 of shape (blocks + 1,)
+        Where the tiles of each block begin.
+    first_entry : tensor of int32 of shape (tiles + 1,)
+        Where the entries of each tile begin.
+    rows, columns : tensors of int32
+        The entries.
+    """
+
+    tiles: Any
+    first_tile: Any
+    first_entry: Any
+    rows: Any
+    columns: Any
+
+
+def padded_rows(n: int) -> int:
+    """Return the number of rows of a padded array."""
+    return -(-n // ROWS_AT_ONCE) * ROWS_AT_ONCE
+
+
+def padded_columns(rank: int) -> int:
+    """Return the number of columns of a padded array: the matrix units need a power of two from 16 on."""
+    return max(16, triton.next_power_of_2(rank))
+
+
+def halves(A: Any, *, split: bool) -> Halves:
+    """Return a matrix with numbers up to one in float16, with what the rounding left if ``split``."""
+    high = A.to(torch.float16)
+    return Halves(_padded(high), _padded((A - high).to(torch.float16)) if split else None)
+
+
+def _padded(A: Any) -> Any:
+    n, rank = A.shape
+    padded = torch.zeros((padded_rows(n), padded_columns(rank)), dtype=A.dtype, device=A.device)
+    padded[:n, :rank] = A
+    return padded
+
+
+def directions(U: Any) -> tuple[Any, Any]:
+    """Return the rows of U at length one, those of zeros as they are, and their lengths."""
+    # Divided by the largest first: squares of tiny numbers would be zero, those of huge ones infinite.
+    largest = U.abs().amax(dim=1, keepdim=True)
+    rows = U / largest.clamp(min=torch.finfo(U.dtype).tiny)
+    lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+    return rows / lengths.clamp(min=0.5), (largest * lengths)[:, 0]
+
+
+def tile_entries(indptr: np.ndarray, indices: np.ndarray, tiling: Tiling, device: Any) -> TileEntries:
+    """Return the entries of a CSR pattern in the order in which a kernel with this tiling meets them."""
+    n = len(indptr) - 1
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
+    across = -(-padded_rows(n) // tiling.columns)
+    tiles = rows // tiling.rows * across + indices // tiling.columns
+    order = np.argsort(tiles, kind="stable")
+    occupied, first_entry = np.unique(tiles[order], return_index=True)
+    blocks = np.arange(padded_rows(n) // tiling.rows + 1)
+    return TileEntries(
+        *(
+            torch.from_numpy(np.ascontiguousarray(part, np.int32)).to(device)
+            for part in (
+                occupied % across,
+                np.searchsorted(occupied, blocks * across),
+                np.append(first_entry, len(order)),
+                rows[order],
+                indices[order],
+            )
+        )
+    )
+
+
+class PositivePart(NamedTuple):
+    """max(0, X) V, and the sum of squares and the number of positive entries of each row of max(0, X).
+
+    The sums are None if they were not asked for.
+    """
+
+    product: Any
+    squares: Any | None
+    counts: Any | None
+
+
+def positive_product(
+    U: Any, signs: Any, V: Any, left_out: TileEntries, tiling: Tiling, *, split: bool, sums: bool = True
+) -> PositivePart:
+    """Return max(0, X) V for X = (U * signs) U^T, without the entries that are left out.
+
+    Parameters
+    ----------
+    U : tensor of float32 of shape (n, rank)
+    signs : tensor of shape (rank,)
+    V : tensor of float32 of shape (n, columns)
+    left_out : TileEntries
+        For this tiling.
+    tiling : Tiling
+    split : bool
+        Whether a second array holds what rounding to float16 leaves, for nearly the precision of float32.
+    sums : bool
+        Whether squares and counts are wanted.
+    """
+    n = len(U)
+    rows, lengths = directions(U)
+    B = halves(rows, split=split)
+    A = B.signed(signs)
+    weighted = V * lengths[:, None]
+    largest = weighted.abs().amax(dim=0).clamp(min=torch.finfo(V.dtype).tiny)
+    right = halves(weighted / largest, split=split)
+    weights = torch.zeros(len(B.high), dtype=torch.float32, device=U.device)
+    weights[:n] = lengths
+    padded, rank = B.high.shape
+    columns = right.high.shape[1]
+    product = torch.empty((padded, columns), dtype=torch.float32, device=U.device)
+    found = torch.empty((2, padded if sums else 1), dtype=torch.float32, device=U.device)
+    slab = min(columns, _WIDEST)
+    _add_positive[(padded // tiling.rows, columns // slab)](
+        A.high, A.low if split else A.high, B.high, B.low if split else B.high,
+        right.high, right.low if split else right.high, weights, product, found, *left_out, padded, columns, 1.0,
+        RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=sums,
+        num_warps=tiling.warps, num_stages=tiling.stages,
+    )  # fmt: skip
+    out = product[:n, : V.shape[1]] * lengths[:, None] * largest
+    return PositivePart(out, found[0, :n] * lengths**2 if sums else None, found[1, :n] if sums else None)
+
+
+@triton.jit
+def _tile(a, a_low, B_high, B_low, begin, RANK: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return the tile of cosines that begins at a column."""
+    place = (begin + tl.arange(0, COLUMNS))[None, :] * RANK + tl.arange(0, RANK)[:, None]
+    b = tl.load(B_high + place)
+    x = tl.dot(a, b)
+    if SPLIT:
+        x = tl.dot(a_low, b, x)
+        x = tl.dot(a, tl.load(B_low + place), x)
+    return x
+
+
+@triton.jit
+def _positive_times(  # type: ignore[no-untyped-def]
+    x, V_high, V_low, begin, columns, slab, SLAB: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr
+):
+    """Return max(0, x) V for a tile of X."""
+    y = tl.maximum(x, 0.0)
+    place = (begin + tl.arange(0, COLUMNS))[:, None] * columns + slab + tl.arange(0, SLAB)[None, :]
+    v = tl.load(V_high + place)
+    high = y.to(tl.float16)
+    part = tl.dot(high, v)
+    if SPLIT:
+        low = (y - high.to(tl.float32)).to(tl.float16)
+        part = tl.dot(low, v, part)
+        part = tl.dot(high, tl.load(V_low + place), part)
+    return part
+
+
+@triton.jit
+def _add_positive(  # type: ignore[no-untyped-def]
+    A_high, A_low, B_high, B_low, V_high, V_low, lengths, out, sums,
+    tiles, first_tile, first_entry, entry_rows, entry_columns, rows, columns, one,
+    RANK: tl.constexpr, SLAB: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+    SPLIT: tl.constexpr, SUMS: tl.constexpr,
+):  # fmt: skip
+    block = tl.program_id(0)
+    slab = tl.program_id(1) * SLAB
+    i = block * ROWS + tl.arange(0, ROWS)
+    own = i[:, None] * RANK + tl.arange(0, RANK)[None, :]
+    a = tl.load(A_high + own)
+    a_low = tl.load(A_low + own) if SPLIT else a
+    total = tl.zeros((ROWS, SLAB), tl.float32)
+    squares = tl.zeros((ROWS,), tl.float32)
+    count = tl.zeros((ROWS,), tl.float32)
+    first, last = tl.load(first_tile + block), tl.load(first_tile + block + 1)
+    for place in range(first, last + 1):
+        occupied = place < last
+        after = place > first
+        begin = tl.where(after, (tl.load(tiles + place - 1, mask=after, other=0) + 1) * COLUMNS, 0)
+        end = tl.where(occupied, tl.load(tiles + place, mask=occupied, other=0) * COLUMNS, rows)
+        for clean in tl.range(begin, end, COLUMNS):
+            x = _tile(a, a_low, B_high, B_low, clean, RANK, COLUMNS, SPLIT)
+            if SUMS:
+                y = tl.maximum(x, 0.0) * tl.load(lengths + clean + tl.arange(0, COLUMNS))[None, :]
+                squares += tl.sum(y * y, 1)
+                count += tl.sum((x > 0).to(tl.float32), 1)
+            part = _positive_times(x, V_high, V_low, clean, columns, slab, SLAB, COLUMNS, SPLIT)
+            # With a plain sum, the compiler would let the matrix units do it, and cut off digits.
+            total = tl.fma(part, one, total)
+        if occupied:
+            j = end + tl.arange(0, COLUMNS)
+            x = _tile(a, a_low, B_high, B_low, end, RANK, COLUMNS, SPLIT)
+            for entry in range(tl.load(first_entry + place), tl.load(first_entry + place + 1)):
+                in_row = (i == tl.load(entry_rows + entry))[:, None]
+                x = tl.where(in_row & (j == tl.load(entry_columns + entry))[None, :], 0.0, x)
+            if SUMS:
+                y = tl.maximum(x, 0.0) * tl.load(lengths + j)[None, :]
+                squares += tl.sum(y * y, 1)
+                count += tl.sum((x > 0).to(tl.float32), 1)
+            part = _positive_times(x, V_high, V_low, end, columns, slab, SLAB, COLUMNS, SPLIT)
+            total = tl.fma(part, one, total)
+    tl.store(out + i.to(tl.int64)[:, None] * columns + slab + tl.arange(0, SLAB)[None, :], total)
+    if SUMS and slab == 0:
+        tl.store(sums + i, squares)
+        tl.store(sums + rows + i, count)

@@ -1,0 +1,267 @@
+"""A sparse M on an NVIDIA GPU: factors stay there for the whole fit, and n x n numbers are never stored.
+
+A pass goes over the support of M entry by entry, in the type of the factor. Its zeros are visited in one of two
+ways. If few of them have X > 0, as late in the fit of a signed model, a scan in float16 lists those that can
+have it, and only these are computed, again in the type of the factor: the result is that of all pairs. If there
+are more, one kernel streams all pairs (:mod:`symrelu.kernels.device_products`). A sample of the rows of X
+decides, so that the choice depends on U alone.
+
+Without Triton, and for factors in float64 with many positive zeros, the blocks of
+:class:`~symrelu.operators.torch.TorchOperator` serve.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from symrelu.kernels.tiles import Sums
+from symrelu.operators.base import Evaluation
+from symrelu.operators.tiled import evaluation_of
+from symrelu.operators.torch import TorchOperator, tensor, torch, without_gradients
+
+HAS_TRITON = find_spec("triton") is not None
+
+PRECISIONS = ("high", "fast")
+
+# Rows of X that are sampled to count the positive zeros.
+_SAMPLED_ROWS = 64
+
+# A list is used if an average row has at most so many positive zeros, and at most this part of all.
+_MOST_POSITIVE = 64
+_LARGEST_SHARE = 1 / 512
+
+# Room for candidates of a block of rows: so many times what is expected, and at least this.
+_ROOM = 3.0
+_LEAST_ROOM = 512
+_MOST_ROOM = 2**27  # candidates of all blocks: a gigabyte
+
+# Multiple of eps that sums of squares can lose.
+_ROUNDING = 100
+
+
+class CudaOperator(TorchOperator):
+    """A sparse M on a GPU.
+
+    Parameters
+    ----------
+    M : csr_array of shape (n, n)
+    unknown : csr_array of bool, or None
+    precision : {"high", "fast"}
+        Of a pass in which many zeros are positive and the factor is in float32. "fast" rounds to float16, with
+        errors around 2e-4; "high" has errors around 1e-6. A pass with a list of pairs has neither.
+    device : str or torch.device, default="cuda"
+    **settings
+        As in :class:`~symrelu.operators.torch.TorchOperator`.
+    """
+
+    def __init__(
+        self,
+        M: Any,
+        unknown: Any | None = None,
+        *,
+        precision: str = "high",
+        device: Any = "cuda",
+        **settings: Any,
+    ) -> None:
+        super().__init__(M, unknown, device=device, **settings)
+        self.precision = precision
+        self._pattern = _Pattern(M, unknown, self.device)
+
+    @classmethod
+    def of(cls, M: Any, unknown: Any | None, **settings: Any) -> TorchOperator:
+        """Return the operator of a checked matrix and its unobserved entries; a dense M has no lists."""
+        if sparse.issparse(M):
+            return cls(M, unknown, **settings)
+        settings.pop("precision", None)
+        return TorchOperator(M, unknown, device="cuda", **settings)
+
+    @classmethod
+    def check_available(cls) -> None:
+        check_cuda()
+
+    def approximate(self) -> CudaOperator:
+        other = copy.copy(self)
+        other.precision = "fast"
+        return other
+
+    @without_gradients
+    def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
+        if not HAS_TRITON:
+            return super()._evaluate(U, V)
+        U = U.contiguous()
+        expected = self._expected_zeros(U)
+        listed = self._listed(U, expected)
+        if listed is None and (U.dtype != torch.float32 or not math.isfinite(expected)):
+            return super()._evaluate(U, V)
+        from symrelu.kernels.device_rows import SUMS
+
+        right = None if V is None else V.contiguous()
+        product = None if right is None else torch.zeros_like(right)
+        sums = torch.zeros((self.n, len(SUMS)), dtype=torch.float64, device=self.device)
+        self._add_entries(U, right, listed, product, sums)
+        totals = sums.sum(dim=0)
+        if listed is None:
+            totals = totals + self._add_all_pairs(U, right, product, expected)
+        return evaluation_of(self, product, self._sums(U, totals))
+
+    def _add_entries(self, U: Any, V: Any | None, listed: Any | None, product: Any, sums: Any) -> None:
+        """Add what the support, the unobserved entries and the listed zeros contribute."""
+        from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, ZEROS, add_entries
+
+        signed, pattern = self.signed(U).contiguous(), self._pattern
+        model = (self.zero_weight, self.at_least, product, sums)
+        add_entries(SUPPORT, signed, U, V, *pattern.support, *model)
+        add_entries(UNKNOWN, signed, U, None, *pattern.unknown, None, *model)
+        if listed is not None:
+            add_entries(ZEROS, signed, U, V, *listed, None, *model)
+
+    def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
+        """Add what all zeros contribute to the product, and return the same of the sums."""
+        from symrelu.kernels.device_products import positive_product
+        from symrelu.kernels.device_tilings import tiling_of_product
+
+        split = self.precision == "high"
+        tiling = tiling_of_product(self.rank, split)
+        order = self._pattern.order
+        rows = U[order]
+        right = rows if V is None or V is U else V[order]
+        left_out = self._pattern.left_out(tiling)
+        # The sum of squares is also that of U times the product; with the counts, it would take a quarter of
+        # the time of a fast pass.
+        sums = split or right is not rows
+        found = positive_product(rows, self.signature, right, left_out, tiling, split=split, sums=sums)
+        if product is not None:
+            product.index_add_(0, order, found.product, alpha=-self.zero_weight)
+        if sums:
+            positive, active = (part.sum(dtype=torch.float64) for part in (found.squares, found.counts))
+        else:
+            positive = torch.sum(self.signed(rows) * found.product, dtype=torch.float64)
+            active = torch.full_like(positive, expected * self.n)
+        nothing = torch.zeros_like(positive)
+        return torch.stack([nothing, nothing, positive, nothing, active, nothing, positive])
+
+    def _sums(self, U: Any, totals: Any) -> Sums:
+        wide = U.double()
+        gram = wide.T @ (wide * self.signature)
+        whole = (gram * gram.T).sum()
+        # One transfer to the host per pass.
+        *found, squares = torch.cat([totals, whole[None]]).tolist()
+        fit, error, positive, free, active, inner, visited = found
+        if not math.isfinite(squares):  # some kernels take NaN for zero
+            free = math.nan
+        # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
+        negative = squares - visited
+        significant = negative > _ROUNDING * self.eps * squares
+        return Sums(fit, error, positive, negative if significant else 0.0, free, active, inner)
+
+    def _expected_zeros(self, U: Any) -> float:
+        """Return how many zeros of an average row have X > 0, by a sample of rows; NaN if U is not finite."""
+        rows = self._pattern.sample
+        X = self.signed(U[rows]) @ U.T
+        positive = torch.count_nonzero(X > 0) - self._pattern.known_in_sample(X)
+        finite = torch.isfinite(U.double().square().sum())
+        return float(torch.where(finite, positive / len(rows), torch.nan))
+
+    def _listed(self, U: Any, expected: float) -> Any | None:
+        """Return the zeros at which X can be positive, or None if there are too many."""
+        if not expected <= min(_MOST_POSITIVE, _LARGEST_SHARE * self.n):
+            return None
+        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
+        from symrelu.kernels.device_products import directions, halves
+        from symrelu.kernels.device_tilings import tiling_of_scan
+
+        tiling = tiling_of_scan(self.rank)
+        D = halves(directions(U)[0], split=False)
+        blocks = len(D.high) // tiling.rows
+        room = max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows))
+        while room * blocks <= max(_MOST_ROOM, _LEAST_ROOM * blocks):
+            buffer = Buffer(blocks, room, self.device)
+            scan(D, self.signature, self.n, margin(self.rank), tiling, buffer)
+            most = int(buffer.counts.max())
+            if most <= room:
+                return sorted_pairs(buffer, self._pattern.known, self.n)
+            room = most  # the same pairs are found again
+        return None
+
+
+class _Pattern:
+    """Where the entries of M are that are not zeros, on the device.
+
+    Attributes
+    ----------
+    support : tuple of tensors
+        ``indptr``, ``indices`` and values of the positive entries.
+    unknown : tuple of tensors
+        ``indptr`` and ``indices`` of the unobserved entries.
+    sample : tensor of int64
+        Some rows.
+    """
+
+    def __init__(self, M: Any, unknown: Any | None, device: Any) -> None:
+        self.n = n = M.shape[0]
+        self._device = device
+        unknown = sparse.csr_array((n, n), dtype=bool) if unknown is None else unknown
+        if unknown.nnz:
+            M = sparse.csr_array(M - M.multiply(unknown))
+            M.eliminate_zeros()
+        self.support = (*self._csr(M), tensor(M.data, device))
+        self.unknown = self._csr(unknown)
+        self._occupied = sparse.csr_array((M != 0) + unknown)
+        self._tilings: dict[Any, Any] = {}
+        rows = np.unique(np.linspace(0, n - 1, _SAMPLED_ROWS).astype(np.int64))
+        self.sample = tensor(rows, device)
+        known = self._occupied[rows].tocoo()
+        self._known = tuple(tensor(part.astype(np.int64), device) for part in known.coords)
+
+    def _csr(self, matrix: Any) -> tuple[Any, Any]:
+        return (
+            tensor(matrix.indptr.astype(np.int64), self._device),
+            tensor(matrix.indices.astype(np.int32), self._device),
+        )
+
+    def known_in_sample(self, X: Any) -> Any:
+        """Return how many entries of the sampled rows of X are positive where M is not zero."""
+        return torch.count_nonzero(X[self._known] > 0)
+
+    @cached_property
+    def known(self) -> Any:
+        """The entries that are not zeros of M, as i * n + j."""
+        coordinates = self._occupied.tocoo().coords
+        return tensor(coordinates[0].astype(np.int64) * self.n + coordinates[1], self._device)
+
+    @cached_property
+    def order(self) -> Any:
+        """An order of the rows with most entries of M in few tiles."""
+        return tensor(self._order.astype(np.int64), self._device)
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return reverse_cuthill_mckee(self._occupied, symmetric_mode=True)
+
+    def left_out(self, tiling: Any) -> Any:
+        """Return the entries that are not zeros of M, in the order of the rows, for a kernel."""
+        from symrelu.kernels.device_products import tile_entries
+
+        if tiling not in self._tilings:
+            ordered = sparse.csr_array(self._occupied[self._order][:, self._order])
+            self._tilings[tiling] = tile_entries(ordered.indptr, ordered.indices, tiling, self._device)
+        return self._tilings[tiling]
+
+
+def check_cuda() -> None:
+    """Raise unless torch can use a GPU."""
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        reason = f"torch {torch.__version__} finds no GPU" if built else f"torch {torch.__version__} is a CPU build"
+        raise RuntimeError(
+            f"backend='cuda' needs an NVIDIA GPU, and {reason}. Use backend='auto', or install a build of torch "
+            "for CUDA and check torch.cuda.is_available()."
+        )
