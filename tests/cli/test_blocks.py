@@ -42,7 +42,7 @@ def test_invalid_edges_are_refused(call, tmp_path):
 def test_the_best_factor_is_saved_if_the_cluster_fails(call, tmp_path, matrix_file, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
     # Seconds until it gives up.
-    monkeypatch.setattr(import_module("symrelu.operators.cluster"), "PATIENCE", 1.0)
+    monkeypatch.setattr(import_module("symrelu.operators.cluster_workers"), "PATIENCE", 1.0)
     monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 1.0)
     assert call("blocks", matrix_file, "-o", "m", "--rows", 25)[0] == 0
     quiet = {"processes": False, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}

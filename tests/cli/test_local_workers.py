@@ -21,6 +21,8 @@ def no_cluster(monkeypatch):
     @contextmanager
     def started(**options):
         assert options["threads_per_worker"] == 1
+        # Else workers that die twice are given up.
+        assert import_module("dask").config.get("distributed.deploy.lost-worker-timeout") == "1 hour"
         yield SimpleNamespace(scheduler_address=NOWHERE)
 
     monkeypatch.setattr(distributed, "LocalCluster", started)

@@ -31,6 +31,7 @@ from symrelu.solvers import SOLVERS as METHODS
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 cluster = import_module("symrelu.operators.cluster")
 block_session = import_module("symrelu.operators.block_session")
+cluster_workers = import_module("symrelu.operators.cluster_workers")
 clients = import_module("symrelu.operators.cluster_clients")
 psutil = import_module("psutil")  # which distributed needs
 warm_up = import_module("symrelu.operators.block_tasks").warm_up
@@ -171,28 +172,29 @@ def test_the_driver_moves_what_the_formula_of_the_grid_says(four, digits, rank):
 
 
 class Killer:
-    """A callback that kills a worker, which is alive, at a drawn moment after each of some iterations."""
+    """A callback that kills so many workers at once, which are alive, at a drawn moment after an iteration."""
 
-    def __init__(self, workers, client, iterations):
-        self.workers, self.client, self.iterations = workers, client, iterations
+    def __init__(self, workers, client, numbers):
+        self.workers, self.client, self.numbers = workers, client, numbers  # how many, by iteration
         self.rng = random.Random(0)
         self.killed, self.thread = [], None
 
     def __call__(self, progress):
         self.finish()  # so that each is killed while the fit goes on
-        if progress.record.iteration in self.iterations:
-            self.thread = threading.Thread(target=self.kill)
+        count = self.numbers.get(progress.record.iteration)
+        if count:
+            self.thread = threading.Thread(target=self.kill, args=(count,))
             self.thread.start()
         return False
 
-    def kill(self):
+    def kill(self, count):
         time.sleep(0.1 * self.rng.random())
         deadline = time.monotonic() + 60
-        while not (alive := self.alive()) and time.monotonic() < deadline:
+        while len(alive := self.alive()) < count and time.monotonic() < deadline:
             time.sleep(0.05)
-        pid = self.rng.choice(alive)
-        os.kill(pid, signal.SIGKILL)
-        self.killed.append(pid)
+        for pid in self.rng.sample(alive, count):
+            os.kill(pid, signal.SIGKILL)
+            self.killed.append(pid)
 
     def alive(self):
         there = self.client.nthreads()  # a nanny does not start one again that dies before it is there
@@ -213,13 +215,14 @@ class Killer:
 
 
 def test_bits_do_not_depend_on_the_workers_nor_on_their_deaths(four, digits):
-    """Ten are killed in ten of twelve steps, at drawn moments; then there are three, and at last one."""
+    """One is killed in nine of twelve steps, two at once in another; then there are three, and at last one."""
     workers, client = four
     fit = {"rank": 5, **SETTINGS}
     calm = decompose(digits, max_iter=12, **fit)
-    killer = Killer(workers, client, random.Random(0).sample(range(1, 12), 10))
+    moments = random.Random(0).sample(range(1, 12), 10)
+    killer = Killer(workers, client, dict.fromkeys(moments, 1) | {moments[0]: 2})
     disturbed = decompose(digits, max_iter=12, callback=killer, **fit)
-    assert len(set(killer.killed)) == 10
+    assert len(set(killer.killed)) == 11
     assert disturbed.n_iter == 12
     assert_array_equal(disturbed.U, calm.U)
     assert_array_equal(disturbed.history.objective, calm.history.objective)
@@ -259,7 +262,7 @@ def foreign_worker(source, scheduler, folder):
 
 def test_failures_say_what_happened_and_lose_nothing(digits, tmp_path, monkeypatch):
     """In one test, because each failure needs a cluster that it spoils: files, workers, versions, scheduler."""
-    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    monkeypatch.setattr(cluster_workers, "PATIENCE", 1.0)
     temporary = tmp_path / "temporary"  # where no other test leaves anything
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
@@ -297,14 +300,14 @@ def test_failures_say_what_happened_and_lose_nothing(digits, tmp_path, monkeypat
         def first_pid():
             return next(iter(workers.workers.values())).pid
 
-        monkeypatch.setattr(cluster, "PATIENCE", 60.0)
+        monkeypatch.setattr(cluster_workers, "PATIENCE", 60.0)
         fails(r"block-0-1\.npz of a block folder has changed", lambda: change_and_kill(content[:-1] + b"x"))
         block.write_bytes(content)
         fails(r"block-0-1\.npz of a block folder cannot be read: No such file", lambda: change_and_kill(b""))
         block.write_bytes(content)
 
         # All workers are gone for good: an error in bounded time, and the checkpoint goes on.
-        monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+        monkeypatch.setattr(cluster_workers, "PATIENCE", 1.0)
         begin = time.monotonic()
         fails("has lost all of its workers", lambda: workers.scale(0), checkpoint=tmp_path / "fit.ckpt")
         assert time.monotonic() - begin < 60

@@ -10,6 +10,10 @@ from typing import Any
 from symrelu.operators import operator_class
 from symrelu.validation import check_integer
 
+# Dask gives up a worker that is not there 15 seconds after it was lost, even if it has been there meanwhile.
+# And workers of one machine need not try for 30 seconds to connect to another one that was killed.
+_DASK = {"distributed.deploy.lost-worker-timeout": "1 hour", "distributed.comm.timeouts.connect": "10s"}
+
 
 @contextmanager
 def running_workers(count: int | None, settings: dict[str, Any]) -> Iterator[None]:
@@ -30,10 +34,14 @@ def running_workers(count: int | None, settings: dict[str, Any]) -> Iterator[Non
     if settings["backend"] not in ("auto", "dask"):
         raise ValueError(f"--workers is for --backend dask, got --backend {settings['backend']}.")
     operator_class("dask")  # raises an ImportError that names the missing package
+    import dask
     import distributed
 
     quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
-    with distributed.LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster:
+    with (
+        dask.config.set(_DASK),
+        distributed.LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster,
+    ):
         # The address, because estimators take no client, and processes of --jobs could not share one.
         settings.update(client=cluster.scheduler_address, backend="dask")
         yield
