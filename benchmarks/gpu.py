@@ -3,18 +3,19 @@
     python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FILE]
     python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FILE]
 
-The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours, and
-are made on the GPU; this is not measured. Factors are in float32.
+The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours,
+and are made on the GPU; this is not measured. Factors are in float32.
 
-"passes" measures evaluations with R(U) U, all else included, after one that compiles: "tiles" is the obvious way
-(a matrix product per block of rows, its positive part, another product), "fast" and "high" are the fused kernel in both
-precisions, at a factor with which a third of all pairs is positive, and "listed" is a pass with a list of pairs,
-at a factor with few. The error is that of R(U) U on sampled rows against float64, relative to its norm. TFLOP/s
-counts 4 n^2 rank operations (2 n^2 rank for "listed", which needs no second product), and its share is that of
-a product of two large float16 matrices on the same device.
+"passes" measures evaluations with R(U) U, all else included, after one that compiles. "tiles" is the obvious
+way: a matrix product per block of rows, its positive part, another product. "fast" and "high" are the fused
+kernel in both precisions, at a factor with which a third of all pairs is positive, and "listed" is a pass with
+a list of pairs, at a factor with few. The error is that of R(U) U on sampled rows against float64, relative to
+its norm. TFLOP/s counts 4 n^2 rank operations (2 n^2 rank for "listed", which needs no second product), and its
+share is that of a product of two large float16 matrices on the same device.
 
-"fits" runs ``decompose(..., init="multilevel", backend="cuda")`` on a csr_array on the host: the transfers of M
-and U are included, and so is the time in which smaller matrices are made on the host. A first small fit compiles.
+"fits" runs ``decompose(..., init="multilevel", backend="cuda")`` on a csr_array on the host: the transfers of
+M and U are included, and so is the time in which smaller matrices are made on the host. A small fit before it
+compiles.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 import contextlib
 import os
 from importlib.util import find_spec
+from shutil import which
 
 import pytest
 from choices import CORE, QUICK
@@ -10,6 +11,9 @@ from symrelu.fitted import new_rows
 from symrelu.kernels import threads
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
+if which("nvidia-smi") is None:
+    # Triton reads this when a kernel is defined: without a GPU, its interpreter runs kernels on the CPU.
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]

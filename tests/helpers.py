@@ -101,11 +101,18 @@ def strict(problem: Problem) -> Operator:
     return StrictOperator(problem.M, ~problem.unknown, **problem.settings())
 
 
-def torch_(problem: Problem, kind: Any = sparse.csr_array, **tile: int) -> Operator:
+def torch_(problem: Problem, kind: Any = sparse.csr_array, **tile: Any) -> Operator:
     from symrelu.operators.torch import TorchOperator
 
     unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
     return TorchOperator(kind(problem.M), unknown, **problem.settings(), **tile)
+
+
+def cuda(problem: Problem, device: str = "cuda", **settings: Any) -> Operator:
+    from symrelu.operators.cuda import CudaOperator
+
+    unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
+    return CudaOperator(sparse.csr_array(problem.M), unknown, device=device, **problem.settings(), **settings)
 
 
 # Tiles of 5 cut a matrix of 40 rows into 36 tiles that threads share, with an odd one at the border.
@@ -126,9 +133,21 @@ TORCH = {
     "torch in small tiles": lambda problem: torch_(problem, tile=7),
     "torch, dense": lambda problem: torch_(problem, np.asarray, tile=7),
 }
+# Only on a machine with a GPU. Elsewhere test_cuda.py runs some of the kernels in an interpreter.
+CUDA = {
+    "cuda": cuda,
+    "cuda, listed": lambda problem: cuda(problem, always_lists=True),
+    "cuda, dense": lambda problem: torch_(problem, np.asarray, device="cuda"),
+}
 HAS_TORCH = find_spec("torch") is not None
+HAS_CUDA = False
 if HAS_TORCH:
+    import torch
+
     OPERATORS |= TORCH
+    HAS_CUDA = torch.cuda.is_available()
+if HAS_CUDA:
+    OPERATORS |= CUDA
 # COMPILED: derived from SupportOperator, so their kernels are compiled and they have a ``support``. FOREIGN:
 # all others, mostly on other arrays than NumPy's. The reference, with which both are compared, is in neither.
 COMPILED = (
@@ -139,7 +158,7 @@ COMPILED = (
     "active",
     "active in small tiles",
 )
-FOREIGN = tuple(name for name in ("strict", *TORCH) if name in OPERATORS)
+FOREIGN = tuple(name for name in ("strict", *TORCH, *CUDA) if name in OPERATORS)
 
 
 def evaluate(op: Operator, U: np.ndarray, V: np.ndarray | None = None) -> Evaluation:

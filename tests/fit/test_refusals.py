@@ -61,7 +61,7 @@ BAD_SETTINGS = {
         "diagonal must be one of 'fit', 'ignore', 'auto', got 'keep'",
     ),
     "support": ({"support": "most"}, ValueError, "support must be one of 'equal', 'at_least', got 'most'"),
-    "backend": ({"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
+    "backend": ({"backend": "gpu"}, ValueError, "backend must be one of 'auto', .* got 'gpu'"),
     "callback": ({"callback": 3}, TypeError, "callback must be callable or None, got int"),
     "random_state": ({"random_state": "x"}, TypeError, "random_state must be None"),
     "n_negative": (

@@ -71,7 +71,7 @@ def test_values_are_frozen(value):
         (Limits, {"max_time": 0}, ValueError, "max_time must be a finite number > 0, got 0"),
         (Run, {"solver": "best"}, ValueError, "solver must be one of 'aapb', .* got 'best'"),
         (Run, {"solver": AAPB}, TypeError, r"solver must be an instance, got the class AAPB"),
-        (Run, {"backend": "cuda"}, ValueError, "backend must be one of 'auto', .* got 'cuda'"),
+        (Run, {"backend": "gpu"}, ValueError, "backend must be one of 'auto', .* got 'gpu'"),
         (Run, {"callback": 3}, TypeError, "callback must be callable or None, got int"),
         (Run, {"checkpoint": 3}, TypeError, "checkpoint must be the name of a file, a symrelu.Checkpoint"),
         (Run, {"checkpoint": "no/such/folder"}, FileNotFoundError, "does not exist. Create it"),

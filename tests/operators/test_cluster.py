@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
-cluster = import_module("symrelu.operators.cluster")
+
+from symrelu.operators import cluster  # noqa: E402
+
 Answers = import_module("scripted_client").Answers
 WorkerLost = import_module("symrelu.operators.cluster_calls").WorkerLost
 Cluster = cluster.Cluster

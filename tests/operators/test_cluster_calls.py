@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
-calls = import_module("symrelu.operators.cluster_calls")
+
+from symrelu.operators import cluster_calls as calls  # noqa: E402
+
 CLIENT = SimpleNamespace(loop=import_module("scripted_client").running_loop())
 
 

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
-calls = import_module("symrelu.operators.cluster_calls")
-cluster_workers = import_module("symrelu.operators.cluster_workers")
+
+from symrelu.operators import cluster_calls as calls  # noqa: E402
+from symrelu.operators import cluster_workers  # noqa: E402
+
 Answers = import_module("scripted_client").Answers
 ClusterError = import_module("symrelu.operators.cluster_clients").ClusterError
 Workers = cluster_workers.Workers

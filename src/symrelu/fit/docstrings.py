@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
 
 _HEADING = "Parameters"
 _WIDTH = 108  # 112, the line length of the source, less the indentation of a description
@@ -68,3 +70,23 @@ def _parts(doc: str) -> tuple[list[str], list[str], list[str]]:
     end = next((k for k in sections if k > begin), len(lines))
     inside = "\n".join(lines[begin + 2 : end]).rstrip().splitlines()
     return lines[:begin], inside, lines[end:]
+
+
+def parameters_of(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters by their names in a docstring, where ``**`` belongs to the name."""
+    parameters = inspect.signature(thing).parameters.values()
+    return {("**" if p.kind is p.VAR_KEYWORD else "") + p.name: p for p in parameters}
+
+
+def default_of(parameter: inspect.Parameter) -> str:
+    """Return the default as numpydoc appends it to a type."""
+    value = parameter.default
+    if value is inspect.Parameter.empty:
+        return ""
+    if value is None:
+        return ", optional"
+    if isinstance(value, str):
+        return f', default="{value}"'
+    if isinstance(value, float) and 0 < abs(value) < 1e-3:  # 1e-4 and 1e-7, not 0.0001 and 1e-07
+        return f", default={np.format_float_scientific(value, trim='-', exp_digits=1)}"
+    return f", default={value!r}"

@@ -8,7 +8,6 @@ docstrings (by :func:`documented`) and the command line are built.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from symrelu.fit.checkpoint import as_checkpoint, check_solver
-from symrelu.fit.docstrings import Entry, read_parameters, with_parameters
+from symrelu.fit.docstrings import Entry, default_of, parameters_of, read_parameters, with_parameters
 from symrelu.fit.starts import STARTS, check_init
 from symrelu.operators import BACKENDS, operator_class
 from symrelu.problem import fingerprint
@@ -270,8 +269,8 @@ class Run:
         kind=_one_of(BACKENDS),
         text='How the matrix is stored. "auto" keeps a dense matrix dense and a sparse one sparse; for a large '
         'sparse one and a model with negative columns it is "active", which lists the zeros at which X can be '
-        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" an NVIDIA GPU as '
-        'well, "dask" a cluster (see ``client``) and the extra ``symrelu[dask]``.',
+        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" also an NVIDIA '
+        'GPU and ``symrelu[cuda]``, "dask" a cluster (see ``client``) and ``symrelu[dask]``.',
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
     )
     client: Any | None = setting(
@@ -358,7 +357,7 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
     if sys.flags.optimize > 1:  # python -OO strips docstrings
         return thing
     doc, where = thing.__doc__ or "", f"The docstring of {thing.__qualname__}"
-    parameters, entries = _parameters(thing), read_parameters(doc)
+    parameters, entries = parameters_of(thing), read_parameters(doc)
     # A misspelt entry fails at import, rather than unnoticed in the documentation.
     for name in entries.keys() - parameters.keys():
         raise TypeError(f"{where} describes {name!r}, which is not a parameter.")
@@ -370,30 +369,11 @@ def documented(thing: Documented, table: Mapping[str, Description] = TABLE) -> D
         if entry.kind == "setting":
             if name not in table:
                 raise TypeError(f"{where} leaves {name!r} to symrelu.fit.settings, which does not describe it.")
-            kind = table[name].kind.replace("(n, rank)", shape) + _default(parameter.default)
+            kind = table[name].kind.replace("(n, rank)", shape) + default_of(parameter)
             entry = Entry.of(name, kind, " ".join((table[name].text, *entry.lines)))
         complete.append(entry)
     thing.__doc__ = with_parameters(doc, complete)
     return thing
-
-
-def _parameters(thing: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters by their names in a docstring, where ``**`` belongs to the name."""
-    parameters = inspect.signature(thing).parameters.values()
-    return {("**" if p.kind is p.VAR_KEYWORD else "") + p.name: p for p in parameters}
-
-
-def _default(value: Any) -> str:
-    """Return the default as numpydoc appends it to a type."""
-    if value is inspect.Parameter.empty:
-        return ""
-    if value is None:
-        return ", optional"
-    if isinstance(value, str):
-        return f', default="{value}"'
-    if isinstance(value, float) and 0 < abs(value) < 1e-3:  # 1e-4 and 1e-7, not 0.0001 and 1e-07
-        return f", default={np.format_float_scientific(value, trim='-', exp_digits=1)}"
-    return f", default={value!r}"
 
 
 # Only now, since the docstrings of these classes are completed from the table built from them.

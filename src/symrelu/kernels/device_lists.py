@@ -6,6 +6,8 @@ of length one that are rounded to float16 move by at most 2^-11 of their length,
 X > 0. Nothing else decides on it, so X on the candidates, in the precision of the factor, gives the result of
 all pairs.
 
+Rows of zeros have no positive pairs, but cosines above the threshold: they must not be scanned.
+
 Only tiles on and above the diagonal are multiplied out. Each block of rows has a part of a common buffer for
 its candidates; the order in which they arrive there varies, and sorting removes that.
 """
@@ -79,7 +81,7 @@ def scan(D: Halves, signs: Any, n: int, reach: float, tiling: Tiling, buffer: Bu
     )  # fmt: skip
 
 
-def sorted_pairs(buffer: Buffer, known: Any, n: int) -> DevicePairs:
+def sorted_pairs(buffer: Buffer, known: Any, n: int, items: Any | None = None) -> DevicePairs:
     """Return the candidates in a buffer, in both orders, without those that are known.
 
     Parameters
@@ -89,12 +91,16 @@ def sorted_pairs(buffer: Buffer, known: Any, n: int) -> DevicePairs:
     known : tensor of int64
         The numbers i * n + j of the entries that are not zeros of M, in both orders.
     n : int
+    items : tensor of int64, or None
+        The rows that were scanned, in ascending order, if it was not all of them.
     """
     parts = buffer.places.view(-1, buffer.capacity)
     filled = torch.arange(buffer.capacity, device=parts.device) < buffer.counts[:, None]
-    upper = parts[filled]
-    i, j = upper // n, upper % n
-    lower = (j * n + i)[i != j]
+    scanned = n if items is None else len(items)
+    i, j = parts[filled] // scanned, parts[filled] % scanned
+    if items is not None:
+        i, j = items[i], items[j]
+    upper, lower = i * n + j, (j * n + i)[i != j]
     # A known pair has an odd key, just above that of the candidate at the same place.
     keys = torch.cat([2 * upper, 2 * lower, 2 * known + 1]).sort().values
     wanted = keys % 2 == 0
@@ -120,7 +126,7 @@ def _list_candidates(  # type: ignore[no-untyped-def]
         j = begin + tl.arange(0, COLUMNS)
         x = tl.dot(a, tl.load(B + j[None, :] * RANK + k[:, None]))
         if tl.max(x) > threshold:
-            # Zero cosines of padding are candidates here, unless they are sorted out.
+            # The columns of padding have cosines of zero.
             found = (x > threshold) & (j[None, :] >= i[:, None]) & (j[None, :] < n)
             slot = tl.atomic_add(counts + block + tl.zeros_like(x).to(tl.int32), 1, mask=found, sem="relaxed")
             place = i.to(tl.int64)[:, None] * n + j[None, :]

@@ -1,10 +1,10 @@
 """max(0, X) V on a GPU, tile by tile in one kernel: X is never stored.
 
-A program owns some rows of X. It walks over all columns in tiles, multiplies a tile out, takes its positive part
-and adds it times V to a sum that stays in registers: attention without softmax. Entries that are not zeros of M
-are left out inside the tile. To add them and subtract them later would leave an error that is large next to the
-residual of a good fit. Tiles without such entries, almost all, run in a loop of their own that the compiler can
-overlap with its loads; those with entries come in between.
+A program owns some rows of X. It walks over all columns in tiles, multiplies a tile out, takes its positive
+part and adds it times V to a sum that stays in registers: attention without softmax. Entries that are not
+zeros of M are left out inside the tile. To add them and subtract them later would leave an error that is large
+next to the residual of a good fit. Tiles without such entries, almost all, run in a loop of their own that the
+compiler can overlap with its loads; those with entries come in between.
 
 The matrix units are fastest with float16, which has 11 binary digits and a small range. As the positive part of
 X scales with the lengths of its rows, the kernel works on rows of length one: X_ij = |u_i| |u_j| c_ij, with the
@@ -175,7 +175,8 @@ def positive_product(
     slab = min(columns, _WIDEST)
     _add_positive[(padded // tiling.rows, columns // slab)](
         A.high, A.low if split else A.high, B.high, B.low if split else B.high,
-        right.high, right.low if split else right.high, weights, product, found, *left_out, padded, columns, 1.0,
+        right.high, right.low if split else right.high, weights, product, found, *left_out,
+        padded, columns, 1.0,
         RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=sums,
         num_warps=tiling.warps, num_stages=tiling.stages,
     )  # fmt: skip
@@ -184,7 +185,9 @@ def positive_product(
 
 
 @triton.jit
-def _tile(a, a_low, B_high, B_low, begin, RANK: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr):  # type: ignore[no-untyped-def]
+def _tile(  # type: ignore[no-untyped-def]
+    a, a_low, B_high, B_low, begin, RANK: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr
+):
     """Return the tile of cosines that begins at a column."""
     place = (begin + tl.arange(0, COLUMNS))[None, :] * RANK + tl.arange(0, RANK)[:, None]
     b = tl.load(B_high + place)

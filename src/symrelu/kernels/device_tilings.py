@@ -9,9 +9,24 @@ from __future__ import annotations
 from symrelu.kernels.device_products import Tiling, padded_columns
 
 # By the padded rank.
-_FAST = {16: Tiling(128, 64, 4, 3), 32: Tiling(128, 64, 4, 3), 64: Tiling(128, 64, 4, 3), 128: Tiling(64, 64, 4, 2)}
-_HIGH = {16: Tiling(64, 64, 4, 3), 32: Tiling(64, 64, 4, 3), 64: Tiling(128, 128, 8, 3), 128: Tiling(64, 32, 4, 2)}
-_SCAN = {16: Tiling(64, 128, 4, 3), 32: Tiling(64, 128, 4, 3), 64: Tiling(64, 128, 4, 3), 128: Tiling(64, 64, 4, 3)}
+_FAST = {
+    16: Tiling(128, 64, 4, 3),
+    32: Tiling(128, 64, 4, 3),
+    64: Tiling(128, 64, 4, 3),
+    128: Tiling(64, 64, 4, 2),
+}
+_HIGH = {
+    16: Tiling(64, 64, 4, 3),
+    32: Tiling(64, 64, 4, 3),
+    64: Tiling(128, 128, 8, 3),
+    128: Tiling(64, 32, 4, 2),
+}
+_SCAN = {
+    16: Tiling(64, 128, 4, 3),
+    32: Tiling(64, 128, 4, 3),
+    64: Tiling(64, 128, 4, 3),
+    128: Tiling(64, 64, 4, 3),
+}
 _WIDE = Tiling(64, 16, 4, 1)  # for a larger rank
 _WIDE_SCAN = Tiling(64, 32, 4, 1)
 

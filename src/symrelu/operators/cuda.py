@@ -25,7 +25,10 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation
 from symrelu.operators.tiled import evaluation_of
-from symrelu.operators.torch import TorchOperator, tensor, torch, without_gradients
+from symrelu.operators.torch import TorchOperator, without_gradients  # says so if torch is missing
+from symrelu.operators.torch_rows import tensor
+
+import torch  # isort: skip  # after the module that explains what is missing
 
 HAS_TRITON = find_spec("triton") is not None
 
@@ -57,6 +60,8 @@ class CudaOperator(TorchOperator):
     precision : {"high", "fast"}
         Of a pass in which many zeros are positive and the factor is in float32. "fast" rounds to float16, with
         errors around 2e-4; "high" has errors around 1e-6. A pass with a list of pairs has neither.
+    always_lists : bool
+        Whether the zeros are listed even where a pass over all pairs is faster.
     device : str or torch.device, default="cuda"
     **settings
         As in :class:`~symrelu.operators.torch.TorchOperator`.
@@ -68,11 +73,13 @@ class CudaOperator(TorchOperator):
         unknown: Any | None = None,
         *,
         precision: str = "high",
+        always_lists: bool = False,
         device: Any = "cuda",
         **settings: Any,
     ) -> None:
         super().__init__(M, unknown, device=device, **settings)
         self.precision = precision
+        self.always_lists = always_lists
         self._pattern = _Pattern(M, unknown, self.device)
 
     @classmethod
@@ -114,14 +121,12 @@ class CudaOperator(TorchOperator):
 
     def _add_entries(self, U: Any, V: Any | None, listed: Any | None, product: Any, sums: Any) -> None:
         """Add what the support, the unobserved entries and the listed zeros contribute."""
-        from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, ZEROS, add_entries
+        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, add_entries
 
-        signed, pattern = self.signed(U).contiguous(), self._pattern
-        model = (self.zero_weight, self.at_least, product, sums)
-        add_entries(SUPPORT, signed, U, V, *pattern.support, *model)
-        add_entries(UNKNOWN, signed, U, None, *pattern.unknown, None, *model)
-        if listed is not None:
-            add_entries(ZEROS, signed, U, V, *listed, None, *model)
+        signed = self.signed(U).contiguous()
+        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries(ZEROS, *listed)])]
+        for entries in lists:
+            add_entries(entries, signed, U, V, self.zero_weight, self.at_least, product, sums)
 
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
@@ -140,7 +145,7 @@ class CudaOperator(TorchOperator):
         found = positive_product(rows, self.signature, right, left_out, tiling, split=split, sums=sums)
         if product is not None:
             product.index_add_(0, order, found.product, alpha=-self.zero_weight)
-        if sums:
+        if found.squares is not None and found.counts is not None:
             positive, active = (part.sum(dtype=torch.float64) for part in (found.squares, found.counts))
         else:
             positive = torch.sum(self.signed(rows) * found.product, dtype=torch.float64)
@@ -172,22 +177,29 @@ class CudaOperator(TorchOperator):
 
     def _listed(self, U: Any, expected: float) -> Any | None:
         """Return the zeros at which X can be positive, or None if there are too many."""
-        if not expected <= min(_MOST_POSITIVE, _LARGEST_SHARE * self.n):
+        most = self.n if self.always_lists else min(_MOST_POSITIVE, _LARGEST_SHARE * self.n)
+        if not expected <= most:
             return None
         from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
         from symrelu.kernels.device_products import directions, halves
         from symrelu.kernels.device_tilings import tiling_of_scan
 
         tiling = tiling_of_scan(self.rank)
-        D = halves(directions(U)[0], split=False)
+        rows, lengths = directions(U)
+        # Rows of zeros, of isolated items for example, have no positive pairs, and would all be candidates.
+        items = torch.nonzero(lengths)[:, 0]
+        if len(items) == self.n:
+            items = None
+        D = halves(rows if items is None else rows[items], split=False)
+        scanned = self.n if items is None else len(items)
         blocks = len(D.high) // tiling.rows
         room = max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows))
         while room * blocks <= max(_MOST_ROOM, _LEAST_ROOM * blocks):
             buffer = Buffer(blocks, room, self.device)
-            scan(D, self.signature, self.n, margin(self.rank), tiling, buffer)
+            scan(D, self.signature, scanned, margin(self.rank), tiling, buffer)
             most = int(buffer.counts.max())
             if most <= room:
-                return sorted_pairs(buffer, self._pattern.known, self.n)
+                return sorted_pairs(buffer, self._pattern.known, self.n, items)
             room = most  # the same pairs are found again
         return None
 
@@ -197,10 +209,6 @@ class _Pattern:
 
     Attributes
     ----------
-    support : tuple of tensors
-        ``indptr``, ``indices`` and values of the positive entries.
-    unknown : tuple of tensors
-        ``indptr`` and ``indices`` of the unobserved entries.
     sample : tensor of int64
         Some rows.
     """
@@ -212,8 +220,8 @@ class _Pattern:
         if unknown.nnz:
             M = sparse.csr_array(M - M.multiply(unknown))
             M.eliminate_zeros()
-        self.support = (*self._csr(M), tensor(M.data, device))
-        self.unknown = self._csr(unknown)
+        self._support = (*self._csr(M), tensor(M.data, device))
+        self._unknown = self._csr(unknown)
         self._occupied = sparse.csr_array((M != 0) + unknown)
         self._tilings: dict[Any, Any] = {}
         rows = np.unique(np.linspace(0, n - 1, _SAMPLED_ROWS).astype(np.int64))
@@ -226,6 +234,13 @@ class _Pattern:
             tensor(matrix.indptr.astype(np.int64), self._device),
             tensor(matrix.indices.astype(np.int32), self._device),
         )
+
+    @property
+    def entries(self) -> list[Any]:
+        """The support and the unobserved entries, as DeviceEntries."""
+        from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, DeviceEntries
+
+        return [DeviceEntries(SUPPORT, *self._support), DeviceEntries(UNKNOWN, *self._unknown)]
 
     def known_in_sample(self, X: Any) -> Any:
         """Return how many entries of the sampled rows of X are positive where M is not zero."""
@@ -259,9 +274,8 @@ class _Pattern:
 def check_cuda() -> None:
     """Raise unless torch can use a GPU."""
     if not torch.cuda.is_available():
-        built = torch.version.cuda
-        reason = f"torch {torch.__version__} finds no GPU" if built else f"torch {torch.__version__} is a CPU build"
+        found = "finds no GPU" if torch.version.cuda else "is a CPU build"
         raise RuntimeError(
-            f"backend='cuda' needs an NVIDIA GPU, and {reason}. Use backend='auto', or install a build of torch "
-            "for CUDA and check torch.cuda.is_available()."
+            f"backend='cuda' needs an NVIDIA GPU, and torch {torch.__version__} {found}. Use backend='auto', "
+            "or install a build of torch for CUDA and check torch.cuda.is_available()."
         )

@@ -1,0 +1,71 @@
+"""Candidates that a GPU lists: all positive pairs, no known ones, and the same in every run."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+from symrelu.kernels import device_lists as lists  # noqa: E402
+from symrelu.kernels import device_products as products  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+TILING = products.Tiling(32, 16, 4, 2)
+
+
+def listed(U, signs, known, room=10_000):
+    n, rank = U.shape
+    rows, lengths = products.directions(torch.from_numpy(U).to(DEVICE))
+    items = torch.nonzero(lengths)[:, 0]
+    D = products.halves(rows[items], split=False)
+    buffer = lists.Buffer(len(D.high) // TILING.rows, room, DEVICE)
+    lists.scan(D, torch.from_numpy(signs).to(DEVICE), len(items), lists.margin(rank), TILING, buffer)
+    i, j = known.nonzero()
+    keys = torch.from_numpy(i.astype(np.int64) * n + j).to(DEVICE)
+    fits = int(buffer.counts.max()) <= room
+    return buffer, lists.sorted_pairs(buffer, keys, n, items) if fits else None
+
+
+def example(dtype):
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((70, 5)).astype(dtype)
+    U[3], U[4], U[5] = 0, 1e-25, U[6]
+    known = sparse.random_array((70, 70), density=0.1, rng=rng)
+    return U, np.array([1, 1, 1, -1, -1], dtype), sparse.csr_array(known + known.T)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_positive_zero_is_listed_in_order(dtype):
+    U, signs, known = example(dtype)
+    _, pairs = listed(U, signs, known)
+    indptr, indices = pairs.indptr.cpu().numpy(), pairs.indices.cpu().numpy()
+    found = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(70, 70))
+    assert found.has_sorted_indices
+    assert found.has_canonical_format
+    listed_ = found.toarray() > 0
+    wide = U.astype(float)
+    X, zeros = (wide * signs) @ wide.T, known.toarray() == 0
+    assert not (listed_ & ~zeros).any()
+    assert listed_[(X > 0) & zeros].all()
+    assert (listed_ == listed_.T).all()
+    lengths = np.linalg.norm(wide, axis=1)
+    assert (-2 * lists.margin(5) * np.outer(lengths, lengths) < X)[listed_].all()
+
+
+def test_a_full_buffer_says_how_many_there_are():
+    problem = example(np.float32)
+    enough, pairs = listed(*problem)
+    scarce, none = listed(*problem, room=4)
+    assert none is None
+    assert pairs is not None
+    assert scarce.counts.tolist() == enough.counts.tolist()
+
+
+def test_the_margin_is_that_of_float16():
+    rng = np.random.default_rng(0)
+    for rank in (2, 16, 64):
+        rows = rng.standard_normal((200, rank))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        rounded = rows.astype(np.float16).astype(float)
+        assert np.abs(rounded @ rounded.T - rows @ rows.T).max() <= lists.margin(rank) <= 1.2e-3

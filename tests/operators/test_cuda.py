@@ -1,0 +1,126 @@
+"""The operator for GPUs, its choices and its errors; without a GPU, kernels run in Triton's interpreter."""
+
+import numpy as np
+import pytest
+from helpers import OPERATORS, PROBLEMS, evaluate, factor
+from helpers import cuda as operator
+from numpy.testing import assert_allclose
+from scipy import sparse
+
+from symrelu import decompose
+from symrelu.datasets import make_relu_gram
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+cuda = pytest.importorskip("symrelu.operators.cuda")
+
+HAS_GPU = torch.cuda.is_available()
+DEVICE = "cuda" if HAS_GPU else "cpu"
+SUMS = ("latent_loss", "loss", "latent_norm_squared", "active_zeros", "alignment")
+WAYS = {
+    "all pairs": (np.float32, {}, 1e-5),
+    "fast": (np.float32, {"precision": "fast"}, 2e-3),
+    "listed": (np.float32, {"always_lists": True}, 1e-5),
+    "listed in float64": (np.float64, {"always_lists": True}, 1e-12),
+    "blocks of rows": (np.float64, {}, 1e-12),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("label", ["signed", "everything", "everything, at least"])
+def test_equals_reference(label, way):
+    dtype, settings, tolerance = WAYS[way]
+    problem = PROBLEMS[label].astype(dtype)
+    U, V = factor(problem, 1), factor(problem, 2, 5)
+    found = evaluate(operator(problem, device=DEVICE, **settings), U, V)
+    expected = evaluate(OPERATORS["reference"](problem), U, V)
+    assert_allclose(found.product, expected.product, rtol=0, atol=tolerance * np.abs(expected.product).max())
+    for name in SUMS:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=tolerance), name
+
+
+def test_the_sums_of_a_fast_pass_come_from_its_product():
+    """With V = U, as in most solvers, the kernel does not sum squares up, and the sample gives the count."""
+    problem = PROBLEMS["signed"].astype(np.float32)
+    op, U = operator(problem, device=DEVICE, precision="fast"), factor(problem, 1)
+    tensor = op.asarray(U)
+    found = op.residual_product(tensor, tensor)
+    expected = evaluate(OPERATORS["reference"](problem), U, U)
+    assert_allclose(
+        op.to_numpy(found.product), expected.product, rtol=0, atol=2e-3 * np.abs(expected.product).max()
+    )
+    for name in SUMS:
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=2e-3), name
+
+
+@pytest.mark.parametrize("settings", [{}, {"always_lists": True}])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_show(bad, settings):
+    problem = PROBLEMS["signed"].astype(np.float32)
+    U = factor(problem, 1)
+    U[3, 0] = bad
+    found = evaluate(operator(problem, device=DEVICE, **settings), U, U)
+    assert not np.isfinite(found.loss)
+    assert not np.isfinite(found.latent_loss)
+
+
+def test_the_smaller_matrices_of_a_multilevel_start_are_fitted_fast():
+    op = operator(PROBLEMS["signed"], device=DEVICE)
+    assert op.approximate().precision == "fast"
+    assert op.precision == "high"
+    assert OPERATORS["sparse"](PROBLEMS["signed"]).approximate().evaluations == 0
+
+
+def test_a_list_is_used_where_few_zeros_are_positive(monkeypatch):
+    """The sample counts zeros only, and every row here."""
+    problem = PROBLEMS["signed"].astype(np.float32)
+    op, U = operator(problem, device=DEVICE), factor(problem, 1)
+    X = (U.astype(float) * problem.signature) @ U.T
+    zeros = (problem.M == 0) & ~problem.unknown
+    expected = op._expected_zeros(op.asarray(U))
+    assert expected == pytest.approx(np.count_nonzero((X > 0) & zeros) / problem.n)
+    assert op._listed(op.asarray(U), expected) is None
+    monkeypatch.setattr(cuda, "_LARGEST_SHARE", 1.0)
+    listed = op._listed(op.asarray(U), expected)
+    assert len(listed.indices) >= expected * problem.n
+
+
+def test_a_list_without_room_is_no_list(monkeypatch):
+    problem = PROBLEMS["signed"].astype(np.float32)
+    op = operator(problem, device=DEVICE, always_lists=True)
+    U = op.asarray(factor(problem, 1))
+    monkeypatch.setattr(cuda, "_LEAST_ROOM", 1)
+    monkeypatch.setattr(cuda, "_ROOM", 0.0)
+    assert op._listed(U, 1.0) is not None  # a second scan has the room that the first one lacked
+    monkeypatch.setattr(cuda, "_MOST_ROOM", 4)
+    assert op._listed(U, 1.0) is None
+
+
+def test_a_fit_has_the_steps_of_the_cpu(monkeypatch):
+    M = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0].astype(np.float32))
+    monkeypatch.setattr(cuda.CudaOperator, "check_available", lambda: None)
+    monkeypatch.setattr(
+        cuda.CudaOperator, "of", classmethod(lambda cls, *data, **model: cls(*data, device=DEVICE, **model))
+    )
+    settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 2, "tol": 0}
+    found = decompose(M, 3, backend="cuda", **settings)
+    expected = decompose(M, 3, backend="sparse", **settings)
+    assert type(found.U) is np.ndarray
+    assert_allclose(found.history.objective, expected.history.objective, rtol=1e-4)
+    assert found.n_evaluations == expected.n_evaluations
+
+
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
+def test_without_a_gpu_it_says_so_before_any_work():
+    with pytest.raises(
+        RuntimeError, match=r"needs an NVIDIA GPU, and torch .* is a CPU build. Use backend='auto'"
+    ):
+        decompose(None, 2, backend="cuda")
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU")
+def test_a_dense_matrix_needs_no_lists():
+    M = make_relu_gram(30, 2, shift=0.3, random_state=0)[0]
+    settings = {"n_negative": 1, "random_state": 0}
+    found = decompose(M, 3, backend="cuda", **settings)
+    assert found.relative_error == pytest.approx(decompose(M, 3, **settings).relative_error, abs=1e-4)
