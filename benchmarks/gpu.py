@@ -1,7 +1,7 @@
 """Measure passes and whole fits on one GPU.
 
-    python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FILE]
-    python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FILE]
+    python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FOLDER]
+    python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FOLDER]
 
 The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours,
 and are made on the GPU; this is not measured. Factors are in float32.
@@ -16,11 +16,15 @@ share is that of a product of two large float16 matrices on the same device.
 "fits" runs ``decompose(..., init="multilevel", backend="cuda")`` on a csr_array on the host: the transfers of
 M and U are included, and so is the time in which smaller matrices are made on the host. A small fit before it
 compiles.
+
+FOLDER gets ``passes.json`` or ``fits.json``, with the names and versions of device and software, and a table of
+the same name for the page about large graphs.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import subprocess
@@ -36,6 +40,11 @@ from symrelu import decompose
 from symrelu.operators import Evaluation
 from symrelu.operators.cuda import CudaOperator
 from symrelu.operators.torch import TorchOperator
+
+IN_TABLE = {
+    "passes": ("n", "rank", "way", "seconds", "TFLOP/s", "share", "error", "positive", "GiB"),
+    "fits": ("problem", "n", "target", "seconds", "error", "evaluations", "steps", "GiB"),
+}
 
 NEIGHBOURS = 10
 ROWS_AT_ONCE = 2048
@@ -94,9 +103,10 @@ def factor(n: int, rank: int, shift: float) -> Any:
 
 def shift_for(n: int, rank: int, zeros: float) -> float:
     """Return the shift with which about so many pairs of a row are positive."""
-    sample = factor(20_000, rank, 0.0)
-    cosines = (sample[:500] @ sample.T).flatten()
-    return float(torch.sort(cosines, descending=True).values[int(zeros / n * cosines.numel())])
+    sample = factor(n, rank, 0.0)
+    rows = 200
+    products = (sample[:rows] @ sample.T).fill_diagonal_(-1).flatten()
+    return float(torch.topk(products, int(rows * zeros)).values[-1])
 
 
 def error_of(op: Any, M: Any, U: Any, product: Any) -> float:
@@ -208,7 +218,7 @@ def fits(options: argparse.Namespace) -> list[dict[str, Any]]:
                 "entries": M.nnz,
                 "target": float(tol),
                 "seconds": time.perf_counter() - begin,
-                "seconds of steps": solution.history.seconds[-1],
+                "seconds of steps": float(solution.history.seconds[-1]),
                 "error": solution.relative_error,
                 "status": solution.status.value,
                 "evaluations": solution.n_evaluations,
@@ -218,6 +228,16 @@ def fits(options: argparse.Namespace) -> list[dict[str, Any]]:
         )
         print(rows[-1], flush=True)
     return rows
+
+
+def write_table(path: Path, rows: list[dict[str, Any]], names: tuple[str, ...]) -> None:
+    """Write some columns, with three digits."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        for row in rows:
+            cells = (row[name] for name in names)
+            writer.writerow(f"{cell:.3g}" if isinstance(cell, float) else cell for cell in cells)
 
 
 def environment() -> dict[str, str]:
@@ -243,12 +263,14 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+", default=["plane:64000:1e-4"], metavar="KIND:N:TOL")
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--most", type=float, help="seconds after which a fit stops")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, metavar="FOLDER")
     options = parser.parse_args()
     rows = {"passes": passes, "fits": fits}[options.what](options)
     if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps({"environment": environment(), "rows": rows}, indent=1) + "\n")
+        options.output.mkdir(parents=True, exist_ok=True)
+        content = {"environment": environment(), "rows": rows}
+        (options.output / f"{options.what}.json").write_text(json.dumps(content, indent=1) + "\n")
+        write_table(options.output / f"{options.what}.csv", rows, IN_TABLE[options.what])
 
 
 if __name__ == "__main__":

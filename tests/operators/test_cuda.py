@@ -9,6 +9,7 @@ from scipy import sparse
 
 from symrelu import decompose
 from symrelu.datasets import make_relu_gram
+from symrelu.operators import EvaluationFailed
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
@@ -108,6 +109,26 @@ def test_a_fit_has_the_steps_of_the_cpu(monkeypatch):
     assert type(found.U) is np.ndarray
     assert_allclose(found.history.objective, expected.history.objective, rtol=1e-4)
     assert found.n_evaluations == expected.n_evaluations
+
+
+def test_without_memory_a_fit_ends_with_the_factor_so_far(monkeypatch):
+    M = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0])
+    monkeypatch.setattr(cuda.CudaOperator, "check_available", lambda: None)
+    monkeypatch.setattr(
+        cuda.CudaOperator, "of", classmethod(lambda cls, *data, **model: cls(*data, device=DEVICE, **model))
+    )
+    settings = {"n_negative": 1, "random_state": 0, "backend": "cuda"}
+    before = decompose(M, 3, max_iter=1, **settings)
+
+    def fail(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    def exhaust(_):
+        monkeypatch.setattr(torch.linalg, "cholesky_ex", fail)
+
+    with pytest.raises(EvaluationFailed, match=r"The GPU has run out of memory.* Use a lower rank") as failure:
+        decompose(M, 3, callback=exhaust, **settings)
+    assert_allclose(failure.value.solution.U, before.U)
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")

@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import copy
 import math
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, wraps
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from symrelu.kernels.tiles import Sums
-from symrelu.operators.base import Evaluation
+from symrelu.operators.base import Evaluation, EvaluationFailed
 from symrelu.operators.tiled import evaluation_of
-from symrelu.operators.torch import TorchOperator, without_gradients  # says so if torch is missing
+from symrelu.operators.torch import Method, TorchOperator, without_gradients  # explains what is missing
 from symrelu.operators.torch_rows import tensor
 
-import torch  # isort: skip  # after the module that explains what is missing
+import torch  # isort: skip
 
 HAS_TRITON = find_spec("triton") is not None
 
@@ -48,6 +49,24 @@ _MOST_ROOM = 2**27  # candidates of all blocks: a gigabyte
 
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
+
+
+def keeping_the_factor(method: Method) -> Method:
+    """Let a method that runs out of the memory of the GPU end the fit with the factor so far."""
+
+    @wraps(method)
+    def checked(self: Any, *arguments: Any, **settings: Any) -> Any:
+        try:
+            return method(self, *arguments, **settings)
+        except torch.cuda.OutOfMemoryError as error:
+            device = self.device
+            free, total = torch.cuda.mem_get_info(device) if device.type == "cuda" else (0, 0)
+            raise EvaluationFailed(
+                f"The GPU has run out of memory: {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free. Use a "
+                "lower rank, float32, LBFGS(memory=5), or close other programs that use the GPU."
+            ) from error
+
+    return cast("Method", checked)
 
 
 class CudaOperator(TorchOperator):
@@ -100,6 +119,20 @@ class CudaOperator(TorchOperator):
         return other
 
     @without_gradients
+    @keeping_the_factor
+    def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
+        return super().solve_rows(V, ridge, *right)
+
+    @keeping_the_factor
+    def combined(self, scale: float, A: Any, weights: Sequence[float], others: Sequence[Any]) -> Any:
+        return super().combined(scale, A, weights, others)
+
+    @keeping_the_factor
+    def add_scaled(self, A: Any, weight: float, B: Any) -> Any:
+        return super().add_scaled(A, weight, B)
+
+    @without_gradients
+    @keeping_the_factor
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         if not HAS_TRITON:
             return super()._evaluate(U, V)
