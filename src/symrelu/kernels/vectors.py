@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, single_threaded_blas, slices, workers_for
 
 # Numbers that a thread takes at once. Smaller arrays, which fit into a cache, are not divided.
 _PART = 2**17
@@ -54,12 +54,18 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
 
 def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
     """Return the sum of A * B for each B among others, multiplied and summed in float64."""
+    if not others:
+        return []
     a, arrays = A.reshape(-1), _padded(others)
+    if a.size <= _PART:
+        sums = np.zeros(len(others))
+        _inner_each(a, arrays, 0, a.size, sums)
+        return sums.tolist()
     parts = slices(a.size, _PART)
     sums = np.zeros((len(parts), len(others)))
     _run(
         lambda k: _inner_each(a, arrays, parts[k].start, parts[k].stop, sums[k]),
-        range(len(parts) if others else 0),
+        range(len(parts)),
         a.size * len(others),
     )
     return sums.sum(axis=0).tolist()
@@ -104,11 +110,15 @@ def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Return A^T B for two long arrays, in their type or another one."""
+    kind = np.dtype(dtype or A.dtype)
+    if A.size <= _PART:
+        with single_threaded_blas():
+            return np.dot(A.astype(kind, copy=False).T, B.astype(kind, copy=False))
     parts = _parts_of_rows(A)
-    grams = np.empty((len(parts), A.shape[1], B.shape[1]), dtype or A.dtype)
+    grams = np.empty((len(parts), A.shape[1], B.shape[1]), kind)
 
     def multiply(k: int) -> None:
-        a, b = (C[parts[k]].astype(grams.dtype, copy=False) for C in (A, B))
+        a, b = (C[parts[k]].astype(kind, copy=False) for C in (A, B))
         np.dot(a.T, b, out=grams[k])
 
     run_tasks(multiply, range(len(parts)), workers_for(A.size * B.shape[1]))
