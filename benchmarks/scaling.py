@@ -125,7 +125,7 @@ def compile_all(ways: list[str], dtype: str, rank: int) -> None:
     """Compile what the fits will need, so that none of them has to wait for it."""
     small = graph("plane", 1500).astype(dtype)
     for way in ways:
-        fit(small, way, rank, 0.1, None)
+        fit(small, way, rank, 1e-3, None)  # so many steps that the memory of LBFGS is full
     # A graph so small is never listed. Smaller levels are in float32, whatever the type of M.
     for kind in {"float32", dtype}:
         ActiveOperator(small.astype(kind), signature=np.ones(rank), always_lists=True).warm_up()
