@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 Jobs = dict[str, Callable[[], object]]
 
@@ -98,11 +99,15 @@ class Tree:
             raise SystemExit("The process of a source tree ended early; its error message is above.")
         return line
 
+    def answer(self, question: object) -> Any:
+        """Send a line to the process, and return what it answers."""
+        assert self.process.stdin is not None
+        print(json.dumps(question), file=self.process.stdin, flush=True)
+        return json.loads(self._line())
+
     def seconds(self, name: object) -> float:
         """Return the time of a job."""
-        assert self.process.stdin is not None
-        print(json.dumps(name), file=self.process.stdin, flush=True)
-        return float(self._line())
+        return float(self.answer(name))
 
 
 def compare(base: Path, rounds: int) -> list[dict[str, object]]:

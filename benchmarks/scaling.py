@@ -4,8 +4,9 @@
                                  [--rank 32] [--most SECONDS] [--output FOLDER]
     python benchmarks/scaling.py --plot FOLDER
 
-Each problem is fitted in every way in the same process, one after the other, after a small fit of each way
-that compiles everything: only ratios within a run should be compared. KIND is plane, blobs or sphere (the graph
+Each problem is fitted in every way in the same process, one after the other, after everything was compiled.
+Only rows of the same run should be compared: they have the same "run", the time at which it began, and "ratio"
+is to the first way of that run. "Cpu" are the seconds of all threads. KIND is plane, blobs or sphere (the graph
 of 10 neighbours of random points, in 2, 20 and 5 dimensions), blocks, "power law" or PubMed; the model has one
 negative column, and the diagonal is ignored. "Visited" and "scanned" are pairs, divided by those of all passes
 over M itself, n (n + 1) / 2 each: visited ones are in tiles or on a list, scanned ones were compared with the
@@ -33,12 +34,13 @@ from large_graphs import graph
 
 from symrelu import LBFGS, decompose
 from symrelu.kernels.threads import allowed_threads
+from symrelu.operators.active import ActiveOperator
 
 WAYS = ("imputed+sparse", "imputed+active", "multilevel+active")
 PROBLEMS = [f"{kind}:{n}:1e-3" for kind in ("plane", "blobs", "sphere") for n in (2000, 8000)]
 COLUMNS = (
-    "problem", "n", "entries", "rank", "dtype", "target", "way", "threads", "seconds", "ratio", "evaluations",
-    "error", "visited", "scanned", "megabytes",
+    "run", "problem", "n", "entries", "rank", "dtype", "target", "way", "threads", "seconds", "ratio", "cpu",
+    "evaluations", "error", "visited", "scanned", "megabytes",
 )  # fmt: skip
 
 # What a table on a page has room for.
@@ -100,9 +102,9 @@ def fit(M: Any, way: str, rank: int, tol: float, most: float | None) -> Any:
 def measure(M: Any, way: str, rank: int, tol: float, most: float | None) -> dict[str, Any]:
     """Fit once, and return what it took."""
     with Memory() as memory:
-        began = time.perf_counter()
+        began, cpu_before = time.perf_counter(), time.process_time()
         solution = fit(M, way, rank, tol, most)
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_before
     op, n = Watched.latest, M.shape[0]
     passes = op.evaluations * n * (n + 1) / 2
     visits = getattr(op, "visits", None)
@@ -110,6 +112,7 @@ def measure(M: Any, way: str, rank: int, tol: float, most: float | None) -> dict
         "way": way,
         "threads": allowed_threads(),
         "seconds": seconds,
+        "cpu": cpu,
         "evaluations": solution.n_evaluations,
         "error": solution.relative_error,
         "visited": 1.0 if visits is None else (visits.tiled + visits.listed) / passes,
@@ -118,20 +121,29 @@ def measure(M: Any, way: str, rank: int, tol: float, most: float | None) -> dict
     }
 
 
+def compile_all(ways: list[str], dtype: str, rank: int) -> None:
+    """Compile what the fits will need, so that none of them has to wait for it."""
+    small = graph("plane", 1500).astype(dtype)
+    for way in ways:
+        fit(small, way, rank, 1e-3, None)  # so many steps that the memory of LBFGS is full
+    # A graph so small is never listed. Smaller levels are in float32, whatever the type of M.
+    for kind in {"float32", dtype}:
+        ActiveOperator(small.astype(kind), signature=np.ones(rank), always_lists=True).warm_up()
+
+
 def run(options: argparse.Namespace) -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     store = options.output / "scaling.json"
     rows = json.loads(store.read_text()) if store.exists() else []
+    name = time.strftime("%Y-%m-%d %H:%M:%S")
+    compile_all(options.ways, options.dtype, options.rank)
     for problem in options.problems:
         kind, n, tol = problem.split(":")
         M = graph(kind, int(n)).astype(options.dtype)
-        small = graph("plane", 1500).astype(options.dtype)
-        for way in options.ways:
-            fit(small, way, options.rank, 0.1, None)
         first = None
         for way in options.ways:
             row = {
-                "problem": kind, "n": M.shape[0], "entries": M.nnz, "rank": options.rank,
+                "run": name, "problem": kind, "n": M.shape[0], "entries": M.nnz, "rank": options.rank,
                 "dtype": options.dtype, "target": float(tol), "cores": os.cpu_count(),
                 **measure(M, way, options.rank, float(tol), options.most),
             }  # fmt: skip
@@ -143,7 +155,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def line(row: dict[str, Any]) -> str:
-    return "| " + " | ".join(shortened(row[name]) for name in COLUMNS) + " |"
+    # Rows of earlier versions have no "run" and no "cpu".
+    return "| " + " | ".join(shortened(row.get(name, "")) for name in COLUMNS) + " |"
 
 
 def shortened(value: Any) -> str:
@@ -169,9 +182,9 @@ def plot(folder: Path) -> None:
     figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
     for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):
         for way, marker in zip(WAYS, "osD", strict=True):
-            chosen = sorted(
-                (row["n"], row["seconds"]) for row in rows if (row["problem"], row["way"]) == (kind, way)
-            )
+            # Of several runs, the last one counts.
+            latest = {row["n"]: row["seconds"] for row in rows if (row["problem"], row["way"]) == (kind, way)}
+            chosen = sorted(latest.items())
             ax.loglog(*np.array(chosen, float).reshape(-1, 2).T, marker=marker, label=way.replace("+", ", "))
         ax.set(title=kind, xlabel="nodes")
         ax.grid(True, which="both", alpha=0.25)

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="benchmarks/ is part
 PROCESSES = {
     "memory.py --n 300 --rank 3 --steps 1": "MB",
     "cost.py --sizes 300 --rank 3 --steps 2 --dtypes float64 --backends active": "| 300 | float64 |  active |",
+    f"never_loses.py {FOLDER.parent} --problems tiny --rounds 1 --iterations 9": "| m=60",
     "reading.py --edges 300 --rounds 1 --output out.json": "| pandas  |",
     (
         "usefulness.py --tasks images communities --data digits karate --seeds 1 --jobs 2 --output out "

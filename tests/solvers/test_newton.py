@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu import LBFGS, Newton, Status, decompose
 from symrelu.graphs import self_tuning_graph
+from symrelu.kernels import pair_curvature, pair_lists, pair_passes
 from symrelu.operators import Operator, pass_costs
 from symrelu.solvers import newton
 
@@ -200,3 +201,18 @@ def test_counts_are_checked(name):
 def test_the_switch_is_checked():
     with pytest.raises(ValueError, match=r"Newton\(switch=...\) must be in \[0, inf\), got -1"):
         Newton(switch=-1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["dense", "sparse", "active"])
+def test_everything_is_compiled_before_the_clock_starts(name, dtype, at_once):
+    problem = PROBLEMS["signed"].astype(dtype)
+    op = OPERATORS[name](problem)
+    op.warm_up()
+    op.warm_up_curvature()
+    kernels = [f for module in (pair_curvature, pair_lists, pair_passes) for f in vars(module).values()]
+    compiled = {f: len(f.signatures) for f in kernels if hasattr(f, "signatures")}
+    state = EAGER.init(op, start(problem).astype(dtype))
+    for _ in range(3):
+        state = EAGER.step(op, state)
+    assert {f: len(f.signatures) for f in compiled} == compiled

@@ -143,6 +143,8 @@ def run(
     """
     check_solver_supported(type(op), solver)
     op.warm_up()  # compile before the clock starts
+    if "curvature" in (getattr(solver, "requires", None) or ()):
+        op.warm_up_curvature()
     fit = Fit(op, limits, exponent, stage)
     try:
         if resume_from is None:

@@ -17,16 +17,18 @@ makes the quadratic model an upper bound, to the first order in D, of the object
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.pair_passes import Entries, PositivePairs, product_of_rows
+from symrelu.kernels.pair_lists import PairList, scan_all
+from symrelu.kernels.pair_passes import Entries, PositivePairs, positive_pairs, product_of_rows
+from symrelu.kernels.row_references import new_references
 from symrelu.kernels.row_systems import factorise
 from symrelu.kernels.threads import run_tasks, slices, workers_for
-from symrelu.kernels.transposition import transposed
 
 _ROWS_AT_ONCE = 256
 
@@ -54,45 +56,12 @@ def near_pairs(U: np.ndarray, signs: np.ndarray, listed: PairList, reach: float)
     listed : PairList
     reach : float
     """
-    n, rank = U.shape
-    signed, widths = U * signs, _widths(U, reach)
-    parts = slices(n, _ROWS_AT_ONCE)
-    found: list[Any] = [None] * len(parts)
-    counts = np.zeros(n, np.int64)
-
-    def compare(number: int) -> None:
-        part = parts[number]
-        found[number] = near_part(part.start, part.stop, signed, U, widths, *listed, counts)
-
-    run_tasks(compare, range(len(parts)), workers_for(_SLOWNESS * rank * len(listed.indices)))
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    indices = np.concatenate([np.empty(0, np.int32), *(part[0] for part in found)])
-    values = np.concatenate([np.empty(0, U.dtype), *(part[1] for part in found)])
-    return PositivePairs(indptr, indices, values, transposed(np.arange(n), indptr, indices, n, below=False))
+    return positive_pairs(U, U * signs, listed, _widths(U, reach))
 
 
 def _widths(U: np.ndarray, reach: float) -> np.ndarray:
     """Return numbers whose products are reach |u_i| |u_j|."""
     return np.sqrt(U.dtype.type(reach) * np.sum(U * U, axis=1))
-
-
-@compiled
-def near_part(first, last, A, B, widths, indptr, indices, counts):  # type: ignore[no-untyped-def]
-    """Return columns and values of the listed entries of A B^T above minus their width, for some rows."""
-    size = indptr[last] - indptr[first]
-    columns, values = np.empty(size, np.int32), np.empty(size, A.dtype)
-    at = 0
-    for i in range(first, last):
-        before = at
-        for p in range(indptr[i], indptr[i + 1]):
-            x = product_of_rows(A, i, B, indices[p])
-            if x > 0 or x > -widths[i] * widths[indices[p]]:
-                columns[at] = indices[p]
-                values[at] = x
-                at += 1
-        counts[i] = at - before
-    return columns[:at].copy(), values[:at].copy()
 
 
 def curved_pairs(
@@ -302,3 +271,15 @@ def substitute_by_rows(L, x):  # type: ignore[no-untyped-def]
         x[i] /= L[i, i]
         for k in range(i):
             x[k] -= L[i, k] * x[i]
+
+
+@lru_cache
+def compile_curvature(dtype: np.dtype[Any]) -> None:
+    """Call every function that a second derivative needs, also the scan for its pairs, on almost nothing."""
+    U, one = np.ones((2, 1), dtype), np.ones(1, dtype)
+    support = Entries(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2, dtype))
+    known = csr_array((support.values, support.indices, support.indptr), shape=(2, 2))
+    listed = scan_all(new_references(U, one), 0.1, known, 2, 3)
+    near = near_pairs(U, one, listed, 0.1)
+    pairs = curved_pairs(U, one, support, near, dtype.type(1), False, 0.1)
+    solve_factored(factored_rows(pairs, U, 1.0), curvature_product(pairs, U, one, 0.0, U))

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.kernels.atomics import fetch_add
+from symrelu.kernels.bits import trailing_zeros
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.row_references import References
 from symrelu.kernels.threads import run_tasks, slices, workers_for
@@ -221,16 +222,20 @@ def scan_tile(  # type: ignore[no-untyped-def]
         i = rows[k]
         if lengths[i] == 0:
             continue
-        # The comparisons vectorise; a word of zeros says that eight columns have no candidate.
+        # The comparisons vectorise, and most words are zero: eight columns without a candidate. The others are
+        # searched for their ones, the first column in the lowest byte, since a test of each column would often
+        # be predicted wrongly.
         row = cosines[k]
         for c in range(len(row)):
             above[c] = row[c] > threshold
         for w in range((len(row) + 7) // 8):
-            if words[w] == 0:
-                continue
-            for c in range(8 * w, min(8 * w + 8, len(row))):
+            word = words[w]
+            while word != 0:
+                c = 8 * w + trailing_zeros(word) // 8
+                word &= word - 1
                 j = begin + c
-                if not above[c] or lengths[j] == 0 or (j < i and moved[j]):
+                # Beyond the row there may be what is left of a longer one.
+                if c >= len(row) or lengths[j] == 0 or (j < i and moved[j]):
                     continue
                 while next_known[k] < indptr[i + 1] and indices[next_known[k]] < j:
                     next_known[k] += 1

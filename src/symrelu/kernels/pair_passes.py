@@ -1,10 +1,9 @@
 """One pass over the support of M and a list of its zeros, in place of all pairs.
 
 The list holds at least the zeros with X > 0 (:mod:`symrelu.kernels.pair_lists`). First X is computed for the
-listed pairs, and the positive ones are kept, each with both of its items. Then every row sums
-up its part of the residual times V: first its support, then its positive
-zeros, in the order of the columns. What was listed in addition makes no difference: the result depends on U
-alone.
+listed pairs, and the positive ones are kept, each with both of its items. Then every row sums up its part of
+the residual times V: first its support, then its positive zeros, in the order of the columns. What was listed
+in addition makes no difference: the result depends on U alone.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ROUNDING = 100
 
 
 class PositivePairs(NamedTuple):
-    """The pairs i <= j of zeros of M with X > 0, at row i, with columns in ascending order."""
+    """The pairs i <= j of zeros of M with X > 0 or close to it, at row i, with columns in ascending order."""
 
     indptr: np.ndarray  # int64
     indices: np.ndarray  # int32
@@ -47,8 +46,10 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
-def positive_pairs(U: np.ndarray, signed: np.ndarray, listed: PairList) -> PositivePairs:
-    """Return the listed pairs with X > 0, for X = signed U^T.
+def positive_pairs(
+    U: np.ndarray, signed: np.ndarray, listed: PairList, widths: np.ndarray | None = None
+) -> PositivePairs:
+    """Return the listed pairs with X > 0, for X = signed U^T, and those that are close to it.
 
     Parameters
     ----------
@@ -56,15 +57,18 @@ def positive_pairs(U: np.ndarray, signed: np.ndarray, listed: PairList) -> Posit
     signed : ndarray of shape (n, rank)
         U times the signs of the columns.
     listed : PairList
+    widths : ndarray of shape (n,), optional
+        Pairs with X > -widths[i] * widths[j] are returned too.
     """
     n, rank = U.shape
+    margins = np.empty(0, U.dtype) if widths is None else widths
     parts = slices(n, _ROWS_AT_ONCE)
     found: list[Any] = [None] * len(parts)
     counts = np.zeros(n, np.int64)
 
     def compare(number: int) -> None:
         part = parts[number]
-        found[number] = positive_part(part.start, part.stop, signed, U, *listed, counts)
+        found[number] = positive_part(part.start, part.stop, signed, U, margins, *listed, counts)
 
     run_tasks(compare, range(len(parts)), workers_for(_SLOWNESS * rank * len(listed.indices)))
     indptr = np.zeros(n + 1, np.int64)
@@ -76,8 +80,8 @@ def positive_pairs(U: np.ndarray, signed: np.ndarray, listed: PairList) -> Posit
 
 
 @compiled
-def positive_part(first, last, A, B, indptr, indices, counts):  # type: ignore[no-untyped-def]
-    """Return columns and values of the positive entries of A B^T among the listed ones, for some rows."""
+def positive_part(first, last, A, B, widths, indptr, indices, counts):  # type: ignore[no-untyped-def]
+    """Return columns and values of the listed entries of A B^T above minus their width, for some rows."""
     size = indptr[last] - indptr[first]
     columns, values = np.empty(size, np.int32), np.empty(size, A.dtype)
     at = 0
@@ -85,7 +89,7 @@ def positive_part(first, last, A, B, indptr, indices, counts):  # type: ignore[n
         before = at
         for p in range(indptr[i], indptr[i + 1]):
             x = product_of_rows(A, i, B, indices[p])
-            if x > 0:
+            if x > 0 or (len(widths) > 0 and x > -widths[i] * widths[indices[p]]):
                 columns[at] = indices[p]
                 values[at] = x
                 at += 1

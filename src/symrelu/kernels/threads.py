@@ -253,6 +253,11 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
 def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
     """Call ``work(task)`` for each task, in several threads at once; no task may write where another does."""
     supply = deque(tasks)
+    if workers == 1 or len(supply) <= 1:
+        with single_threaded_blas():
+            for task in supply:
+                work(task)
+        return
 
     def work_off(_: int, stopped: Callable[[], bool]) -> None:
         # popleft is atomic. A lock could stay closed if Ctrl-C came between two instructions.

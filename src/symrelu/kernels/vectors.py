@@ -6,13 +6,13 @@ do not depend on the number of threads, and neither do the bits of a sum over th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, single_threaded_blas, slices, workers_for
 
 # Numbers that a thread takes at once. Smaller arrays, which fit into a cache, are not divided.
 _PART = 2**17
@@ -20,8 +20,9 @@ _PART = 2**17
 # A number that is read from memory takes as long as this many multiplications in a matrix product.
 _SLOWNESS = 100
 
-# Numbers of an array that stay in the fastest cache while those of others pass by.
-_CHUNK = 2048
+# Numbers of an array that stay in a cache while those of others pass by: few enough for the second cache of a
+# core, and so many that memory is read ahead.
+_CHUNK = 2**14
 
 # Functions for several arrays are compiled for each multiple of this number of arrays.
 _ARRAYS_AT_ONCE = 8
@@ -30,13 +31,15 @@ _ARRAYS_AT_ONCE = 8
 def inner(A: np.ndarray, B: np.ndarray) -> float:
     """Return the sum of A * B, multiplied and summed in float64."""
     a, b = _flat(A, B)
+    if a.size <= _PART:
+        return _inner(a, b)
     parts = slices(a.size, _PART)
     sums = np.zeros(len(parts))
 
     def add(k: int) -> None:
         sums[k] = _inner(a[parts[k]], b[parts[k]])
 
-    run_tasks(add, range(len(parts)), workers_for(_SLOWNESS * a.size))
+    _run(add, range(len(parts)), a.size)
     return float(sums.sum())
 
 
@@ -45,23 +48,25 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
     out = np.empty(A.shape, A.dtype)
     a, b = _flat(A, B)
     c, factor = out.reshape(-1), A.dtype.type(weight)
-    run_tasks(
-        lambda part: _add_scaled(a[part], factor, b[part], c[part]),
-        slices(a.size, _PART),
-        workers_for(_SLOWNESS * a.size),
-    )
+    _run(lambda part: _add_scaled(a[part], factor, b[part], c[part]), slices(a.size, _PART), a.size)
     return out
 
 
 def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
     """Return the sum of A * B for each B among others, multiplied and summed in float64."""
+    if not others:
+        return []
     a, arrays = A.reshape(-1), _padded(others)
+    if a.size <= _PART:
+        sums = np.zeros(len(others))
+        _inner_each(a, arrays, 0, a.size, sums)
+        return sums.tolist()
     parts = slices(a.size, _PART)
     sums = np.zeros((len(parts), len(others)))
-    run_tasks(
+    _run(
         lambda k: _inner_each(a, arrays, parts[k].start, parts[k].stop, sums[k]),
-        range(len(parts) if others else 0),
-        workers_for(_SLOWNESS * a.size * len(others)),
+        range(len(parts)),
+        a.size * len(others),
     )
     return sums.sum(axis=0).tolist()
 
@@ -71,24 +76,24 @@ def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequ
     out = np.empty(A.shape, A.dtype)
     a, c, arrays = A.reshape(-1), out.reshape(-1), _padded(others) or _padded((A,))
     factor, factors = A.dtype.type(scale), np.asarray(weights, A.dtype)
-    run_tasks(
+    _run(
         lambda part: _combined(factor, a, factors, arrays, part.start, part.stop, c),
         slices(a.size, _PART),
-        workers_for(_SLOWNESS * a.size * (1 + len(others))),
+        a.size * (1 + len(others)),
     )
     return out
 
 
 def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return A * weights, with one weight for each column."""
-    if not A.flags.c_contiguous:
+    if A.size <= _PART or not A.flags.c_contiguous:
         return A * weights
     out = np.empty_like(A)
 
     def multiply(rows: slice) -> None:
         np.multiply(A[rows], weights, out=out[rows])
 
-    run_tasks(multiply, _parts_of_rows(A), workers_for(_SLOWNESS * A.size))
+    _run(multiply, _parts_of_rows(A), A.size)
     return out
 
 
@@ -105,15 +110,29 @@ def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Return A^T B for two long arrays, in their type or another one."""
+    kind = np.dtype(dtype or A.dtype)
+    if A.size <= _PART:
+        with single_threaded_blas():
+            return np.dot(A.astype(kind, copy=False).T, B.astype(kind, copy=False))
     parts = _parts_of_rows(A)
-    grams = np.empty((len(parts), A.shape[1], B.shape[1]), dtype or A.dtype)
+    grams = np.empty((len(parts), A.shape[1], B.shape[1]), kind)
 
     def multiply(k: int) -> None:
-        a, b = (C[parts[k]].astype(grams.dtype, copy=False) for C in (A, B))
+        a, b = (C[parts[k]].astype(kind, copy=False) for C in (A, B))
         np.dot(a.T, b, out=grams[k])
 
     run_tasks(multiply, range(len(parts)), workers_for(A.size * B.shape[1]))
     return grams.sum(axis=0)
+
+
+def _run(work: Callable[[Any], None], parts: Sequence[Any], numbers: int) -> None:
+    """Work on parts that together read so many numbers, in threads if there are several parts."""
+    if len(parts) > 1:
+        run_tasks(work, parts, workers_for(_SLOWNESS * numbers))
+        return
+    # Of a small array, which takes a few microseconds: to count the threads would take longer.
+    for part in parts:
+        work(part)
 
 
 def _parts_of_rows(A: np.ndarray) -> list[slice]:
@@ -145,25 +164,27 @@ def _add_scaled(a, weight, b, out):  # type: ignore[no-untyped-def]
         out[k] = a[k] + weight * b[k]
 
 
+# Loops over slices begin at zero. From any other number on, an index could be negative, which has to be tested,
+# and such loops do not vectorise.
+
+
 @compiled
 def _inner_each(a, arrays, first, last, sums):  # type: ignore[no-untyped-def]
     for begin in range(first, last, _CHUNK):
-        end = min(begin + _CHUNK, last)
+        chunk = slice(begin, min(begin + _CHUNK, last))
+        x = a[chunk]
         for k in range(len(sums)):
-            b = arrays[k]
-            total = 0.0
-            for t in range(begin, end):
-                total += np.float64(a[t]) * np.float64(b[t])
-            sums[k] += total
+            sums[k] += _inner(x, arrays[k][chunk])
 
 
 @compiled
 def _combined(scale, a, weights, arrays, first, last, out):  # type: ignore[no-untyped-def]
     for begin in range(first, last, _CHUNK):
-        end = min(begin + _CHUNK, last)
-        for t in range(begin, end):
-            out[t] = scale * a[t]
+        chunk = slice(begin, min(begin + _CHUNK, last))
+        x, z = a[chunk], out[chunk]
+        for t in range(x.size):
+            z[t] = scale * x[t]
         for k in range(len(weights)):
-            b, weight = arrays[k], weights[k]
-            for t in range(begin, end):
-                out[t] += weight * b[t]
+            y, weight = arrays[k][chunk], weights[k]
+            for t in range(x.size):
+                z[t] += weight * y[t]

@@ -9,6 +9,12 @@ Where too many zeros are positive, as in the model of the paper, or where M is s
 tiles. A sample of the rows of X and a model of the costs (:mod:`symrelu.operators.pass_costs`) decide, so this
 depends on U alone, and so do the results: whatever passes came before, the same U gives the same numbers. A fit
 can therefore resume from a checkpoint that does not hold the list.
+
+There is one exception, in theory. A new list holds the zeros with X > 0 and, because cosines are computed in
+float32, those with X > -e |u_i| |u_j|, where e is about 5e-7 times the rank. If the sample promises a list of
+at most four fifths of the allowed length, but all of these together are longer than allowed and the zeros with
+X > 0 alone are not, an operator without a list makes the pass over tiles, and one with a list that is still
+valid uses it. The results then differ by rounding. Only a scan in each pass could tell.
 """
 
 from __future__ import annotations

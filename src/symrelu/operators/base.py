@@ -289,6 +289,9 @@ class Operator(ABC):
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
         """Compile what a pass needs, so that timings do not include compilation."""
 
+    def warm_up_curvature(self) -> None:  # noqa: B027
+        """Compile what :meth:`curvature` needs; called in addition for solvers that require it."""
+
     def serves(self, client: Any | None) -> bool:
         """Return whether this operator can be shared by models that run with a client of a cluster."""
         return client is None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.pair_curvature import (
+    compile_curvature,
     curvature_product,
     curved_pairs,
     factored_rows,
@@ -99,6 +100,9 @@ class TiledOperator(SupportOperator):
         nothing = np.zeros((0, 1), self.dtype)
         stream(nothing, nothing, nothing, self._tiles(), symmetric=True, side=self.side)
         super().warm_up()
+
+    def warm_up_curvature(self) -> None:
+        compile_curvature(self.dtype)
 
 
 def evaluation_of(op: Operator, product: Any | None, sums: Sums) -> Evaluation:

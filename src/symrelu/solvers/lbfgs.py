@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Any, NamedTuple
 
 from symrelu.operators.base import Operator
@@ -205,7 +206,7 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
     products = [state.products[i * count : (i + 1) * count] for i in range(count)]
     weights, along = [0.0] * count, op.inner_each(state.gradient, state.steps)
     for i in reversed(range(count)):
-        known = sum(products[i][j] * weights[j] for j in range(i + 1, count))
+        known = sum(map(mul, products[i][i + 1 :], weights[i + 1 :]))
         weights[i] = (along[i] - known) / products[i][i]
     Q = op.combined(1.0, state.gradient, [-weight for weight in weights], state.changes)
     # Scale the preconditioner to have the right curvature along the last change of the gradient.
@@ -214,10 +215,10 @@ def _direction(op: Operator, state: LBFGSState) -> Any:
     along_Y = inner(op, Y, preconditioned_Y)
     scale = products[-1][-1] / along_Y if along_Y > 0 else 0.5  # zero if it underflows
     del Q, preconditioned_Y
-    along, corrections = op.inner_each(D, state.changes), [0.0] * count
-    for i in range(count):
-        known = sum(products[j][i] * corrections[j] for j in range(i))
-        corrections[i] = weights[i] - (scale * along[i] + known) / products[i][i]
+    along, corrections = op.inner_each(D, state.changes), list[float]()
+    for i, column in enumerate(zip(*products, strict=True)):
+        known = sum(map(mul, column, corrections))  # of the steps before this one
+        corrections.append(weights[i] - (scale * along[i] + known) / column[i])
     return op.combined(-scale, D, [-correction for correction in corrections], state.steps)
 
 
