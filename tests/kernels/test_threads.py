@@ -154,6 +154,19 @@ def test_a_fit_starts_threads_once(started, monkeypatch):
     assert len(started) == 2
 
 
+def test_a_thread_sets_the_number_of_blas_threads_once(monkeypatch):
+    """It takes longer than a small task, and holds the GIL."""
+    calls = []
+    monkeypatch.setattr(threads, "_set_threads", lambda counts: calls.append(threading.get_ident()))
+    everyone = threading.Barrier(3)
+    with threads.kept_threads():
+        for _ in range(4):
+            threads.run_workers(lambda worker, stopped: everyone.wait(10), 3)
+    others = [ident for ident in calls if ident != threading.get_ident()]
+    assert len(others) == len(set(others)) == 2
+
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_kept_threads_go_on_after_an_error(error, started):
     def fail(worker, stopped):

@@ -213,8 +213,11 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
 
     def run(worker: int) -> None:
         try:
-            if worker:
-                _set_threads([1] * len(_blas_libraries()))  # some libraries have a number for each thread
+            if worker and not getattr(_own, "has_single_threaded_blas", False):
+                # Some libraries have a number for each thread. It is set once: at each pass, that would take
+                # longer than many a task, and one thread would wait for the other.
+                _set_threads([1] * len(_blas_libraries()))
+                _own.has_single_threaded_blas = True
             work(worker, stop.is_set)
         except BaseException as error:  # Ctrl-C too: the others must not go on for nothing
             errors.append(error)
