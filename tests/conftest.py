@@ -1,7 +1,6 @@
 import contextlib
 import os
 from importlib.util import find_spec
-from shutil import which
 
 import pytest
 from choices import CORE, QUICK
@@ -11,9 +10,6 @@ from symrelu.fitted import new_rows
 from symrelu.kernels import threads
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
-if which("nvidia-smi") is None:
-    # Triton reads this when a kernel is defined: without a GPU, its interpreter runs kernels on the CPU.
-    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]
@@ -34,6 +30,9 @@ if HAS_TORCH:
     import torch
 
     torch.set_num_threads(1)
+    if not torch.cuda.is_available():
+        # Triton reads this when a kernel is defined: without a GPU, its interpreter runs kernels on the CPU.
+        os.environ.setdefault("TRITON_INTERPRET", "1")
 
 settings.register_profile(
     "default",

@@ -15,8 +15,9 @@ from scipy import sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
-from symrelu.fit.memory_model import Case, in_words, memory_of
+from symrelu.fit.memory_model import Case, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
+from symrelu.kernels.memory import in_words
 from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.pair_passes import positive_pairs
 from symrelu.kernels.streaming import _new_desk, _new_pass

@@ -19,7 +19,8 @@ def listed(U, signs, known, room=10_000):
     rows, lengths = products.directions(torch.from_numpy(U).to(DEVICE))
     items = torch.nonzero(lengths)[:, 0]
     D = products.halves(rows[items], split=False)
-    buffer = lists.Buffer(len(D.high) // TILING.rows, room, DEVICE)
+    blocks = len(D.high) // TILING.rows
+    buffer = lists.Buffer(torch.full((blocks,), room, device=DEVICE), room * blocks)
     lists.scan(D, torch.from_numpy(signs).to(DEVICE), len(items), lists.margin(rank), TILING, buffer)
     i, j = known.nonzero()
     keys = torch.from_numpy(i.astype(np.int64) * n + j).to(DEVICE)
@@ -60,6 +61,37 @@ def test_a_full_buffer_says_how_many_there_are():
     assert none is None
     assert pairs is not None
     assert scarce.counts.tolist() == enough.counts.tolist()
+
+
+def test_a_second_scan_has_just_the_room_that_is_needed():
+    U, signs, known = example(np.float32)
+    first, pairs = listed(U, signs, known)
+    D = products.halves(
+        products.directions(torch.from_numpy(U).to(DEVICE)[[0, 1, 2, *range(4, 70)]])[0], split=False
+    )
+    exact = lists.Buffer(first.counts.clone(), int(first.counts.sum()))
+    lists.scan(D, torch.from_numpy(signs).to(DEVICE), 69, lists.margin(5), TILING, exact)
+    assert sorted(exact.found().tolist()) == sorted(first.found().tolist())
+    assert len(exact.places) == int(first.counts.sum())
+    assert pairs is not None
+
+
+def test_a_pair_that_float16_makes_negative_is_listed():
+    """<u_0, u_1> is positive, and negative after rounding to float16."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((4000, 2, 8))
+    rows[:, 1] -= (
+        rows[:, 0] * (np.sum(rows[:, 0] * rows[:, 1], axis=1) / np.sum(rows[:, 0] ** 2, axis=1))[:, None]
+    )
+    rows[:, 1] += 1e-5 * rows[:, 0]
+    rows /= np.linalg.norm(rows, axis=2, keepdims=True)
+    halves = rows.astype(np.float16).astype(float)
+    spoilt = np.sum(halves[:, 0] * halves[:, 1], axis=1) < -2e-4
+    assert spoilt.any()
+    U = rows[np.flatnonzero(spoilt)[0]].astype(np.float32)
+    assert U[0].astype(float) @ U[1] > 0
+    _, pairs = listed(U, np.ones(8, np.float32), sparse.csr_array(np.eye(2)))
+    assert pairs.indices.tolist() == [1, 0]
 
 
 def test_the_margin_is_that_of_float16():

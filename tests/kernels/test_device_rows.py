@@ -12,14 +12,14 @@ from symrelu.kernels import device_rows  # noqa: E402
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def passed(kind, A, B, V, entries, at_least):
+def passed(kind, A, B, V, entries, at_least, weight=0.2):
     """Return the product and the sums of a pass over the entries of a csr_array."""
     dtype = A.dtype
     A, B, V = (torch.from_numpy(array).to(DEVICE) for array in (A, B, V))
     out, sums = torch.zeros_like(V), torch.zeros((len(A), 7), dtype=torch.float64, device=DEVICE)
     parts = (entries.indptr.astype(np.int64), entries.indices.astype(np.int32), entries.data.astype(dtype))
     listed = device_rows.DeviceEntries(kind, *(torch.from_numpy(part).to(DEVICE) for part in parts))
-    device_rows.add_entries(listed, A, B, V, 0.5, at_least, out, sums)
+    device_rows.add_entries(listed, A, B, V, weight, at_least, out, sums)
     return out.cpu().numpy(), dict(zip(device_rows.SUMS, sums.sum(dim=0).tolist(), strict=True))
 
 
@@ -46,7 +46,7 @@ def test_equals_the_formula(kind, at_least, dtype, tolerance):
         expected["visited"] = np.sum(X[there] ** 2)
     elif kind == "ZEROS":
         above = there & (X > 0)
-        R = np.where(above, -0.5 * X, 0)
+        R = np.where(above, -0.2 * X, 0)
         expected |= {"positive": np.sum(X[above] ** 2), "active": above.sum(), "visited": np.sum(X[above] ** 2)}
     else:
         expected |= {"free": np.sum(X[there] ** 2), "visited": np.sum(X[there] ** 2)}

@@ -2,20 +2,24 @@
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from symrelu.kernels import device_products as products
-from symrelu.kernels import device_tilings as tilings
+from symrelu.kernels import device_products as products  # noqa: E402
+from symrelu.kernels import device_tilings as tilings  # noqa: E402
 
 
 @pytest.mark.parametrize("rank", [1, 16, 17, 32, 64, 65, 128, 200, 512])
 def test_tiles_divide_the_padded_arrays(rank):
-    chosen = [
-        tilings.tiling_of_scan(rank),
-        *(tilings.tiling_of_product(rank, split) for split in (True, False)),
-    ]
+    sizes = (True, False)
+    chosen = [tilings.tiling_of_scan(rank, large) for large in sizes]
+    chosen += [tilings.tiling_of_product(rank, split, large) for split in (True, False) for large in sizes]
     for tiling in chosen:
         assert products.ROWS_AT_ONCE % tiling.rows == 0
         assert products.ROWS_AT_ONCE % tiling.columns == 0
     assert products.padded_columns(rank) >= max(16, rank)
+
+
+def test_the_interpreter_runs_the_tuned_tiles():
+    assert tilings.has_large_tiles(torch.device("cpu"))
+    assert tilings.tiling_of_product(64, True) != tilings.tiling_of_product(64, True, large=False)

@@ -27,13 +27,26 @@ WAYS = {
 }
 
 
+@pytest.fixture
+def pretended(monkeypatch):
+    """Let the backend "cuda" run on the CPU, if there is no GPU."""
+    kind = cuda.CudaOperator
+    monkeypatch.setattr(kind, "check_available", lambda: None)
+    monkeypatch.setattr(kind, "free_memory", lambda: 2**40)
+    monkeypatch.setattr(kind, "of", classmethod(lambda cls, *data, **model: cls(*data, device=DEVICE, **model)))
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("label", ["signed", "everything", "everything, at least"])
 def test_equals_reference(label, way):
     dtype, settings, tolerance = WAYS[way]
     problem = PROBLEMS[label].astype(dtype)
     U, V = factor(problem, 1), factor(problem, 2, 5)
-    found = evaluate(operator(problem, device=DEVICE, **settings), U, V)
+    op = operator(problem, device=DEVICE, **settings)
+    if "listed" in way:
+        tensor = op.asarray(U)
+        assert op._listed(tensor, op._expected_zeros(tensor)) is not None
+    found = evaluate(op, U, V)
     expected = evaluate(OPERATORS["reference"](problem), U, V)
     assert_allclose(found.product, expected.product, rtol=0, atol=tolerance * np.abs(expected.product).max())
     for name in SUMS:
@@ -90,19 +103,33 @@ def test_a_list_without_room_is_no_list(monkeypatch):
     problem = PROBLEMS["signed"].astype(np.float32)
     op = operator(problem, device=DEVICE, always_lists=True)
     U = op.asarray(factor(problem, 1))
+    expected = op._listed(U, 1.0)
     monkeypatch.setattr(cuda, "_LEAST_ROOM", 1)
     monkeypatch.setattr(cuda, "_ROOM", 0.0)
-    assert op._listed(U, 1.0) is not None  # a second scan has the room that the first one lacked
-    monkeypatch.setattr(cuda, "_MOST_ROOM", 4)
+    found = op._listed(U, 1.0)  # a second scan has the room that the first one lacked
+    assert found.indices.tolist() == expected.indices.tolist()
+    monkeypatch.setattr(cuda, "_MOST_CANDIDATES", 4)
     assert op._listed(U, 1.0) is None
 
 
-def test_a_fit_has_the_steps_of_the_cpu(monkeypatch):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_factor_of_zeros_has_no_positive_pairs(dtype):
+    problem = PROBLEMS["signed"].astype(dtype)
+    U = np.zeros((problem.n, problem.rank), dtype)
+    found = evaluate(operator(problem, device=DEVICE), U, factor(problem, 1))
+    expected = evaluate(OPERATORS["reference"](problem), U, factor(problem, 1))
+    assert_allclose(found.product, expected.product, atol=1e-5)
+    assert found.loss == pytest.approx(expected.loss)
+    assert found.active_zeros == 0
+
+
+def test_an_unknown_precision_is_refused():
+    with pytest.raises(ValueError, match=r"precision must be .*'high'.*'fast'.* got 'hihg'"):
+        operator(PROBLEMS["signed"], device=DEVICE, precision="hihg")
+
+
+def test_a_fit_has_the_steps_of_the_cpu(pretended):
     M = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0].astype(np.float32))
-    monkeypatch.setattr(cuda.CudaOperator, "check_available", lambda: None)
-    monkeypatch.setattr(
-        cuda.CudaOperator, "of", classmethod(lambda cls, *data, **model: cls(*data, device=DEVICE, **model))
-    )
     settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 2, "tol": 0}
     found = decompose(M, 3, backend="cuda", **settings)
     expected = decompose(M, 3, backend="sparse", **settings)
@@ -111,12 +138,8 @@ def test_a_fit_has_the_steps_of_the_cpu(monkeypatch):
     assert found.n_evaluations == expected.n_evaluations
 
 
-def test_without_memory_a_fit_ends_with_the_factor_so_far(monkeypatch):
+def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch):
     M = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0])
-    monkeypatch.setattr(cuda.CudaOperator, "check_available", lambda: None)
-    monkeypatch.setattr(
-        cuda.CudaOperator, "of", classmethod(lambda cls, *data, **model: cls(*data, device=DEVICE, **model))
-    )
     settings = {"n_negative": 1, "random_state": 0, "backend": "cuda"}
     before = decompose(M, 3, max_iter=1, **settings)
 
@@ -133,9 +156,10 @@ def test_without_memory_a_fit_ends_with_the_factor_so_far(monkeypatch):
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")
 def test_without_a_gpu_it_says_so_before_any_work():
-    with pytest.raises(
-        RuntimeError, match=r"needs an NVIDIA GPU, and torch .* is a CPU build. Use backend='auto'"
-    ):
+    message = (
+        r"needs an NVIDIA GPU, and torch .* is no build for CUDA. Use backend='auto', or .*symrelu\[cuda\]"
+    )
+    with pytest.raises(ValueError, match=message):
         decompose(None, 2, backend="cuda")
 
 

@@ -179,6 +179,22 @@ def test_pivots_that_rounding_took_away_leave_their_unknowns_at_zero():
     assert solutions.tolist() == [[2, 0, 2], [8, 5, 18], [0, 0, 0]]
 
 
+def test_a_spoilt_system_changes_no_other_row():
+    """Of the rows of one batch, only that without a definite system is solved in the other way."""
+    n, rank = 30, 3
+    problem = Problem(np.eye(n), np.zeros((n, n), bool), np.ones(rank))
+    V, right = factor(problem), np.random.default_rng(0).standard_normal((n, rank, 1))
+    ridge = np.diag([1.0, 1.0, -1e-3])
+    V[:, 2] += 9.0  # every system is definite
+    op = torch_(problem)
+    (expected,) = op.solve_rows(op.asarray(V), op.asarray(ridge), op.asarray(right[..., 0]))
+    V[7] = 0.0  # and now one is not
+    (found,) = op.solve_rows(op.asarray(V), op.asarray(ridge), op.asarray(right[..., 0]))
+    others = np.arange(n) != 7
+    assert_array_equal(found[others], expected[others])
+    assert_allclose(found[7], [*right[7, :2, 0], 0.0])
+
+
 def test_nothing_is_recorded_for_gradients():
     problem = PROBLEMS["plain"]
     op = torch_(problem)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.fit.calibration import calibrate
-from symrelu.fit.memory_model import Case, Memory, cannot_fit, in_words, memory_of, refusal
+from symrelu.fit.device_memory import free_on_device
+from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
-from symrelu.kernels.memory import available_memory
+from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
 from symrelu.plots.cards import card
 from symrelu.problem import Problem
@@ -248,7 +249,8 @@ def _evaluations(case: Case, max_iter: int) -> Range:
 
 
 def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
-    memory, available = memory_of(case), available_memory()
+    memory = memory_of(case)
+    available = free_on_device() if case.backend == "cuda" else available_memory()
     name = type(case.solver).__name__
     evaluations = _evaluations(case, limits.max_iter)
     per, seconds = None, None

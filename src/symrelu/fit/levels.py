@@ -38,8 +38,8 @@ _ITEMS_PER_COLUMN = 8
 
 # The smaller matrices are fitted loosely, because they only resemble M, and only while the objective falls
 # quickly: by a sixth in 20 steps. With 20 steps at most, a graph of blobs of 16000 points takes a quarter less
-# time, but one of 50000 needs half as many evaluations again. These limits do not depend on those of the fit, so
-# that a fit that resumes with other limits goes the same way.
+# time, but one of 50000 needs half as many evaluations again. These limits do not depend on those of the fit,
+# so that a fit that resumes with other limits goes the same way.
 _LOOSE = Limits(tol=0.05, ftol=0.2, max_iter=50)
 
 # Items that were merged would move together for ever without noise, of this size relative to the factor.

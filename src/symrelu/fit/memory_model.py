@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from symrelu.fit.backends import backend_of
+from symrelu.fit.device_memory import free_on_device, on_device
 from symrelu.fit.settings import Limits, Model, Run, Start
-from symrelu.kernels.memory import available_memory
+from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.pair_lists import most_pairs
 from symrelu.kernels.streaming import bytes_of_a_desk
 from symrelu.kernels.threads import allowed_threads
@@ -272,7 +273,9 @@ def _matrix(case: Case) -> tuple[int, int, int, int]:
     if case.packed or case.backend == "dask":
         return 0, 0, 0, 0
     n, size, index = case.n, case.dtype.itemsize, case.index_bytes
-    if case.backend in ("torch", "cuda"):
+    if case.backend == "cuda":
+        return on_device(case).matrix, 0, 0, 0
+    if case.backend == "torch":
         return (n * n if not index else case.entries + case.hidden) * (size + 8 * bool(index)), 0, 0, 0
     if case.backend == "reference":  # with the booleans of the observed and of the ignored entries
         return n * n * (size + 2), 0, 0, 0
@@ -323,7 +326,9 @@ def _copying(case: Case) -> int:
 
 def _tiles(case: Case) -> int:
     """Return the bytes of the tiles of all threads."""
-    if case.backend in ("torch", "cuda"):
+    if case.backend == "cuda":
+        return on_device(case).tiles
+    if case.backend == "torch":
         return 4 * 2**19 * case.dtype.itemsize
     if case.backend == "reference":
         return case.n**2 * (7 * case.dtype.itemsize + 25)
@@ -357,7 +362,7 @@ def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run, 
     model, start, run, limits
         The validated settings of the fit.
     """
-    available = available_memory()
+    available = free_on_device() if run.backend == "cuda" else available_memory()
     if available is None:
         return
     case = Case.of(problem, model, start, run, limits)
@@ -389,11 +394,3 @@ def refusal(case: Case, memory: Memory, available: int) -> str:
         f"state of the solver {in_words(memory.factors)}, the tiles {in_words(memory.tiles)}. "
         f"Use {', '.join(remedies[:-1])}{' or ' if len(remedies) > 1 else ''}{remedies[-1]}."
     )
-
-
-def in_words(count: int) -> str:
-    """Return a number of bytes with a unit."""
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count / 1e3:.3g} kB"

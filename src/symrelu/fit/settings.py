@@ -269,7 +269,7 @@ class Run:
         kind=_one_of(BACKENDS),
         text='How the matrix is stored. "auto" keeps a dense matrix dense and a sparse one sparse; for a large '
         'sparse one and a model with negative columns it is "active", which lists the zeros at which X can be '
-        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" also an NVIDIA '
+        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" an NVIDIA '
         'GPU and ``symrelu[cuda]``, "dask" a cluster (see ``client``) and ``symrelu[dask]``.',
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
     )

@@ -2,9 +2,9 @@
 
 A pair is a candidate if the cosine of its rows, multiplied out in float16, is above a negative threshold. Rows
 of length one that are rounded to float16 move by at most 2^-11 of their length, so a cosine changes by at most
-2^-10 + 2^-22, and by the rounding errors of a sum in float32. A threshold below that keeps every pair with
-X > 0. Nothing else decides on it, so X on the candidates, in the precision of the factor, gives the result of
-all pairs.
+2^-10 + 2^-22, and by the rounding errors of float32 (:func:`margin` has them all). A threshold below that keeps
+every pair with X > 0. Nothing else decides on it, so X on the candidates, in the precision of the factor, gives
+the result of all pairs.
 
 Rows of zeros have no positive pairs, but cosines above the threshold: they must not be scanned.
 
@@ -20,7 +20,7 @@ import torch
 import triton
 import triton.language as tl
 
-from symrelu.kernels.device_products import Halves, Tiling
+from symrelu.kernels.device_products import Halves, Tiling, check_offsets
 
 _UNIT = 2.0**-11  # relative error of a number rounded to float16
 _SMALLEST = 2.0**-25  # error of a number that float16 holds with fewer digits
@@ -35,8 +35,11 @@ class DevicePairs(NamedTuple):
 
 def margin(rank: int) -> float:
     """Return how far below its true value the cosine of a candidate may be."""
-    rounded = _UNIT + rank**0.5 * _SMALLEST
-    return 2 * rounded + rounded**2 + 4 * rank * 2.0**-24
+    single = 2.0**-24
+    # A row that float32 has scaled to length one, in two divisions and a sum of squares, rounded to float16.
+    row = _UNIT + rank**0.5 * _SMALLEST + (4 + rank / 2) * single
+    # A sum of products in float32, whose digits may be cut off; and X itself may be positive by rounding only.
+    return 2 * row + row**2 + (2 * rank + 1) * single + rank * single
 
 
 class Buffer:
@@ -44,16 +47,28 @@ class Buffer:
 
     Parameters
     ----------
-    blocks : int
-    capacity : int
-        Candidates of each block.
-    device : torch.device
+    room : tensor of int of shape (blocks,)
+        Candidates of each block that can be held.
+    size : int
+        Their sum.
+
+    Attributes
+    ----------
+    counts : tensor of int32 of shape (blocks,)
+        Candidates that were found, also beyond the room.
     """
 
-    def __init__(self, blocks: int, capacity: int, device: Any) -> None:
-        self.capacity = capacity
-        self.places = torch.empty(blocks * capacity, dtype=torch.int64, device=device)
-        self.counts = torch.zeros(blocks, dtype=torch.int32, device=device)
+    def __init__(self, room: Any, size: int) -> None:
+        self.offsets = torch.zeros(len(room) + 1, dtype=torch.int64, device=room.device)
+        self.offsets[1:] = room.cumsum(0)
+        self.places = torch.empty(size, dtype=torch.int64, device=room.device)
+        self.counts = torch.zeros(len(room), dtype=torch.int32, device=room.device)
+
+    def found(self) -> Any:
+        """Return the candidates, if there was room for all of them."""
+        first = self.counts.cumsum(0) - self.counts
+        shift = torch.repeat_interleave(self.offsets[:-1] - first, self.counts)
+        return self.places[torch.arange(len(shift), device=shift.device) + shift]
 
 
 def scan(D: Halves, signs: Any, n: int, reach: float, tiling: Tiling, buffer: Buffer) -> None:
@@ -70,12 +85,13 @@ def scan(D: Halves, signs: Any, n: int, reach: float, tiling: Tiling, buffer: Bu
         At least :func:`margin`.
     tiling : Tiling
     buffer : Buffer
-        Its counts say how many there are, also beyond the capacity; what has no room is not written.
+        What has no room is counted, but not written.
     """
-    buffer.counts.zero_()
     rows, rank = D.high.shape
+    check_offsets(rows, rank)
+    buffer.counts.zero_()
     _list_candidates[(rows // tiling.rows,)](
-        D.signed(signs).high, D.high, buffer.places, buffer.counts, n, -reach, rows, buffer.capacity,
+        D.signed(signs).high, D.high, buffer.places, buffer.offsets, buffer.counts, n, -reach, rows,
         RANK=rank, ROWS=tiling.rows, COLUMNS=tiling.columns,
         num_warps=tiling.warps, num_stages=tiling.stages,
     )  # fmt: skip
@@ -87,17 +103,16 @@ def sorted_pairs(buffer: Buffer, known: Any, n: int, items: Any | None = None) -
     Parameters
     ----------
     buffer : Buffer
-        None of its counts is above the capacity.
+        It had room for all candidates.
     known : tensor of int64
         The numbers i * n + j of the entries that are not zeros of M, in both orders.
     n : int
     items : tensor of int64, or None
         The rows that were scanned, in ascending order, if it was not all of them.
     """
-    parts = buffer.places.view(-1, buffer.capacity)
-    filled = torch.arange(buffer.capacity, device=parts.device) < buffer.counts[:, None]
     scanned = n if items is None else len(items)
-    i, j = parts[filled] // scanned, parts[filled] % scanned
+    found = buffer.found()
+    i, j = found // scanned, found % scanned
     if items is not None:
         i, j = items[i], items[j]
     upper, lower = i * n + j, (j * n + i)[i != j]
@@ -112,16 +127,17 @@ def sorted_pairs(buffer: Buffer, known: Any, n: int, items: Any | None = None) -
     return DevicePairs(indptr, (places - rows * n).to(torch.int32))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def _list_candidates(  # type: ignore[no-untyped-def]
-    A, B, places, counts, n, threshold, rows, capacity,
+    A, B, places, offsets, counts, n, threshold, rows,
     RANK: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0)
     i = block * ROWS + tl.arange(0, ROWS)
     k = tl.arange(0, RANK)
     a = tl.load(A + i[:, None] * RANK + k[None, :])
-    own = places + block.to(tl.int64) * capacity
+    first = tl.load(offsets + block)
+    room = tl.load(offsets + block + 1) - first
     for begin in tl.range(block * ROWS // COLUMNS * COLUMNS, rows, COLUMNS):
         j = begin + tl.arange(0, COLUMNS)
         x = tl.dot(a, tl.load(B + j[None, :] * RANK + k[:, None]))
@@ -130,4 +146,4 @@ def _list_candidates(  # type: ignore[no-untyped-def]
             found = (x > threshold) & (j[None, :] >= i[:, None]) & (j[None, :] < n)
             slot = tl.atomic_add(counts + block + tl.zeros_like(x).to(tl.int32), 1, mask=found, sem="relaxed")
             place = i.to(tl.int64)[:, None] * n + j[None, :]
-            tl.store(own + slot, place, mask=found & (slot < capacity))
+            tl.store(places + first + slot, place, mask=found & (slot < room))

@@ -130,6 +130,15 @@ def tile_entries(indptr: np.ndarray, indices: np.ndarray, tiling: Tiling, device
     )
 
 
+def check_offsets(rows: int, columns: int) -> None:
+    """Raise if the numbers of an array are too many for the 32-bit indices of the kernels."""
+    if rows * columns >= 2**31:
+        raise ValueError(
+            f"A factor on a GPU must have fewer than 2^31 numbers, got {rows} rows with {columns} columns (a "
+            "power of two). Use a lower rank, or a cluster."
+        )
+
+
 class PositivePart(NamedTuple):
     """max(0, X) V, and the sum of squares and the number of positive entries of each row of max(0, X).
 
@@ -160,6 +169,7 @@ def positive_product(
         Whether squares and counts are wanted.
     """
     n = len(U)
+    check_offsets(padded_rows(n), max(padded_columns(A.shape[1]) for A in (U, V)))
     rows, lengths = directions(U)
     B = halves(rows, split=split)
     A = B.signed(signs)

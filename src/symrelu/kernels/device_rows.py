@@ -61,9 +61,11 @@ def add_entries(
         return
     n, rank = A.shape
     columns = 1 if V is None else V.shape[1]
+    if V is not None and kind == ZEROS and zero_weight != 1:
+        V = V * zero_weight  # a kernel would get a Python number in float32
     _add_entries[(n,)](
         A, B, B if V is None else V, indptr, indices, A if values is None else values,
-        sums if out is None else out, sums, zero_weight, rank, columns,
+        sums if out is None else out, sums, rank, columns,
         KIND=kind, AT_LEAST=at_least, MULTIPLIES=V is not None,
         RANK=triton.next_power_of_2(rank), COLUMNS=triton.next_power_of_2(columns),
         CHUNK=_ENTRIES_AT_ONCE, DOUBLE=A.dtype == torch.float64, num_warps=1,
@@ -77,8 +79,11 @@ def _square(x):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _excess(x, m, there, zero_weight, KIND: tl.constexpr, AT_LEAST: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Return minus the residual of some entries, and their parts of the sums, in the order of ``SUMS``."""
+def _excess(x, m, there, KIND: tl.constexpr, AT_LEAST: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return minus the residual of some entries, and their parts of the sums, in the order of ``SUMS``.
+
+    The weight of the zeros is left out.
+    """
     nothing = tl.zeros_like(x).to(tl.float64)
     squares = tl.where(there, _square(x), nothing)
     if KIND == 0:
@@ -95,7 +100,7 @@ def _excess(x, m, there, zero_weight, KIND: tl.constexpr, AT_LEAST: tl.constexpr
         return e, _square(e), _square(d), nothing, free, nothing, inner, squares
     elif KIND == 1:
         above = there & (x > 0)
-        e = tl.where(above, x * zero_weight, tl.zeros_like(x)).to(x.dtype)
+        e = tl.where(above, x, tl.zeros_like(x))
         squares = tl.where(above, squares, nothing)
         return e, nothing, nothing, squares, nothing, above.to(tl.float64), nothing, squares
     else:
@@ -110,7 +115,7 @@ def _add_to(place, values):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _add_entries(  # type: ignore[no-untyped-def]
-    A, B, V, indptr, indices, values, out, sums, zero_weight, rank, columns,
+    A, B, V, indptr, indices, values, out, sums, rank, columns,
     KIND: tl.constexpr, AT_LEAST: tl.constexpr, MULTIPLIES: tl.constexpr,
     RANK: tl.constexpr, COLUMNS: tl.constexpr, CHUNK: tl.constexpr, DOUBLE: tl.constexpr,
 ):  # fmt: skip
@@ -129,7 +134,7 @@ def _add_entries(  # type: ignore[no-untyped-def]
         x = tl.sum(a[None, :] * b, 1)
         m = tl.load(values + p, mask=there, other=0.0) if KIND == 0 else x
         e, d_fit, d_error, d_positive, d_free, d_active, d_inner, d_visited = _excess(
-            x, m, there, zero_weight, KIND, AT_LEAST
+            x, m, there, KIND, AT_LEAST
         )
         fit, error, positive, free = fit + d_fit, error + d_error, positive + d_positive, free + d_free
         active, inner, visited = active + d_active, inner + d_inner, visited + d_visited

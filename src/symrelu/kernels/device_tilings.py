@@ -1,10 +1,14 @@
 """Tile sizes of the kernels for GPUs, as measured by ``benchmarks/gpu.py`` on an NVIDIA H200.
 
-They are stored, not searched for: a search at every start would take longer than many fits. Other devices use
-the same, which are right for all of them if not the fastest.
+They are stored, not searched for: a search at every start would take longer than many fits. Devices with less
+memory in a multiprocessor get smaller tiles, which are not tuned.
 """
 
 from __future__ import annotations
+
+from typing import Any
+
+import torch
 
 from symrelu.kernels.device_products import Tiling, padded_columns
 
@@ -30,12 +34,31 @@ _SCAN = {
 _WIDE = Tiling(64, 16, 4, 1)  # for a larger rank
 _WIDE_SCAN = Tiling(64, 32, 4, 1)
 
+# What these tiles need, in bytes; a device with less gets the small ones.
+_SHARED_MEMORY = 170_000
+_SMALL = Tiling(64, 32, 4, 1)
 
-def tiling_of_product(rank: int, split: bool) -> Tiling:
+
+def has_large_tiles(device: Any) -> bool:
+    """Return whether the multiprocessors of a device have room for the tuned tiles."""
+    if device.type != "cuda":  # the interpreter
+        return True
+    return bool(torch.cuda.get_device_properties(device).shared_memory_per_block_optin >= _SHARED_MEMORY)
+
+
+def tiling_of_product(rank: int, split: bool, large: bool = True) -> Tiling:
     """Return the tiles for a product with all pairs, of high precision if ``split``."""
-    return (_HIGH if split else _FAST).get(padded_columns(rank), _WIDE)
+    width = padded_columns(rank)
+    return (_HIGH if split else _FAST)[width] if large and width in _HIGH else _narrow(width)
 
 
-def tiling_of_scan(rank: int) -> Tiling:
+def tiling_of_scan(rank: int, large: bool = True) -> Tiling:
     """Return the tiles for a scan."""
-    return _SCAN.get(padded_columns(rank), _WIDE_SCAN)
+    width = padded_columns(rank)
+    if width not in _SCAN:
+        return _WIDE_SCAN
+    return _SCAN[width] if large else _SMALL
+
+
+def _narrow(width: int) -> Tiling:
+    return _SMALL if width <= 64 else _WIDE

@@ -23,15 +23,24 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, EvaluationFailed
 from symrelu.operators.tiled import evaluation_of
 from symrelu.operators.torch import Method, TorchOperator, without_gradients  # explains what is missing
 from symrelu.operators.torch_rows import tensor
+from symrelu.validation import check_choice
 
 import torch  # isort: skip
 
 HAS_TRITON = find_spec("triton") is not None
+if HAS_TRITON:
+    from triton.runtime.errors import OutOfResources
+else:
+
+    class OutOfResources(Exception):  # type: ignore[no-redef]
+        """Never raised."""
+
 
 PRECISIONS = ("high", "fast")
 
@@ -45,7 +54,7 @@ _LARGEST_SHARE = 1 / 512
 # Room for candidates of a block of rows: so many times what is expected, and at least this.
 _ROOM = 3.0
 _LEAST_ROOM = 512
-_MOST_ROOM = 2**27  # candidates of all blocks: a gigabyte
+_MOST_CANDIDATES = 2**27  # of all blocks: a gigabyte
 
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
@@ -97,26 +106,50 @@ class CudaOperator(TorchOperator):
         **settings: Any,
     ) -> None:
         super().__init__(M, unknown, device=device, **settings)
-        self.precision = precision
+        self.precision = check_choice("precision", precision, PRECISIONS)
         self.always_lists = always_lists
         self._pattern = _Pattern(M, unknown, self.device)
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> TorchOperator:
         """Return the operator of a checked matrix and its unobserved entries; a dense M has no lists."""
-        if sparse.issparse(M):
-            return cls(M, unknown, **settings)
-        settings.pop("precision", None)
-        return TorchOperator(M, unknown, device="cuda", **settings)
+        check_cuda()
+        if not sparse.issparse(M):
+            for name in ("precision", "always_lists"):
+                settings.pop(name, None)
+            return TorchOperator(M, unknown, device="cuda", **settings)
+        if not HAS_TRITON:
+            warn_once(
+                "triton", "Without triton, backend='cuda' is many times slower: pip install 'symrelu[cuda]'."
+            )
+        return cls(M, unknown, **settings)
 
     @classmethod
     def check_available(cls) -> None:
         check_cuda()
 
+    @classmethod
+    def free_memory(cls) -> int:
+        """Return how many bytes of the GPU are free."""
+        free, _ = torch.cuda.mem_get_info()
+        return int(free)
+
     def approximate(self) -> CudaOperator:
         other = copy.copy(self)
         other.precision = "fast"
         return other
+
+    @without_gradients
+    def warm_up(self) -> None:
+        # Both ways of a pass, for the types and the rank of this operator, on almost nothing.
+        if not (HAS_TRITON and self.device.type == "cuda"):
+            return
+        M, unknown = sparse.eye_array(2, dtype=self.dtype, format="csr"), sparse.csr_array((2, 2), dtype=bool)
+        model = {"signature": self.signs, "at_least": self.at_least, "device": self.device}
+        for lists in (True, False):
+            op = CudaOperator(M, unknown, precision=self.precision, always_lists=lists, **model)
+            U = op.asarray(np.ones((2, self.rank)))
+            op._evaluate(U, U)
 
     @without_gradients
     @keeping_the_factor
@@ -149,7 +182,10 @@ class CudaOperator(TorchOperator):
         self._add_entries(U, right, listed, product, sums)
         totals = sums.sum(dim=0)
         if listed is None:
-            totals = totals + self._add_all_pairs(U, right, product, expected)
+            try:
+                totals = totals + self._add_all_pairs(U, right, product, expected)
+            except OutOfResources:  # tiles that are too large for this device
+                return super()._evaluate(U, V)
         return evaluation_of(self, product, self._sums(U, totals))
 
     def _add_entries(self, U: Any, V: Any | None, listed: Any | None, product: Any, sums: Any) -> None:
@@ -164,10 +200,10 @@ class CudaOperator(TorchOperator):
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
         from symrelu.kernels.device_products import positive_product
-        from symrelu.kernels.device_tilings import tiling_of_product
+        from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_product
 
         split = self.precision == "high"
-        tiling = tiling_of_product(self.rank, split)
+        tiling = tiling_of_product(self.rank, split, has_large_tiles(self.device))
         order = self._pattern.order
         rows = U[order]
         right = rows if V is None or V is U else V[order]
@@ -190,7 +226,7 @@ class CudaOperator(TorchOperator):
         wide = U.double()
         gram = wide.T @ (wide * self.signature)
         whole = (gram * gram.T).sum()
-        # One transfer to the host per pass.
+        # One transfer to the host for all sums.
         *found, squares = torch.cat([totals, whole[None]]).tolist()
         fit, error, positive, free, active, inner, visited = found
         if not math.isfinite(squares):  # some kernels take NaN for zero
@@ -213,28 +249,40 @@ class CudaOperator(TorchOperator):
         most = self.n if self.always_lists else min(_MOST_POSITIVE, _LARGEST_SHARE * self.n)
         if not expected <= most:
             return None
-        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
-        from symrelu.kernels.device_products import directions, halves
-        from symrelu.kernels.device_tilings import tiling_of_scan
+        try:
+            return self._scanned(U, expected)
+        except OutOfResources:  # tiles that are too large for this device
+            return None
 
-        tiling = tiling_of_scan(self.rank)
+    def _scanned(self, U: Any, expected: float) -> Any | None:
+        from symrelu.kernels.device_lists import Buffer, DevicePairs, margin, scan, sorted_pairs
+        from symrelu.kernels.device_products import directions, halves
+        from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
+
+        tiling = tiling_of_scan(self.rank, has_large_tiles(self.device))
         rows, lengths = directions(U)
         # Rows of zeros, of isolated items for example, have no positive pairs, and would all be candidates.
         items = torch.nonzero(lengths)[:, 0]
+        if not len(items):
+            nothing = torch.zeros(self.n + 1, dtype=torch.int64, device=self.device)
+            return DevicePairs(nothing, torch.empty(0, dtype=torch.int32, device=self.device))
         if len(items) == self.n:
             items = None
         D = halves(rows if items is None else rows[items], split=False)
         scanned = self.n if items is None else len(items)
         blocks = len(D.high) // tiling.rows
-        room = max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows))
-        while room * blocks <= max(_MOST_ROOM, _LEAST_ROOM * blocks):
-            buffer = Buffer(blocks, room, self.device)
-            scan(D, self.signature, scanned, margin(self.rank), tiling, buffer)
-            most = int(buffer.counts.max())
-            if most <= room:
-                return sorted_pairs(buffer, self._pattern.known, self.n, items)
-            room = most  # the same pairs are found again
-        return None
+        size = max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows))
+        size = min(size, _MOST_CANDIDATES // blocks)
+        buffer = Buffer(torch.full((blocks,), size, device=self.device), size * blocks)
+        reach = margin(self.rank)
+        scan(D, self.signature, scanned, reach, tiling, buffer)
+        largest, total = torch.stack([buffer.counts.max(), buffer.counts.sum()]).tolist()
+        if total > _MOST_CANDIDATES:
+            return None
+        if largest > size:  # the same candidates again, now that their number is known
+            buffer = Buffer(buffer.counts.clone(), total)
+            scan(D, self.signature, scanned, reach, tiling, buffer)
+        return sorted_pairs(buffer, self._pattern.known, self.n, items)
 
 
 class _Pattern:
@@ -306,9 +354,10 @@ class _Pattern:
 
 def check_cuda() -> None:
     """Raise unless torch can use a GPU."""
-    if not torch.cuda.is_available():
-        found = "finds no GPU" if torch.version.cuda else "is a CPU build"
-        raise RuntimeError(
+    if not torch.cuda.is_available() or torch.version.cuda is None:
+        found = "finds no GPU" if torch.version.cuda else "is no build for CUDA"
+        raise ValueError(
             f"backend='cuda' needs an NVIDIA GPU, and torch {torch.__version__} {found}. Use backend='auto', "
-            "or install a build of torch for CUDA and check torch.cuda.is_available()."
+            "or install a build of torch for CUDA (pip install 'symrelu[cuda]') and check "
+            "torch.cuda.is_available()."
         )

@@ -110,13 +110,14 @@ class TorchOperator(Operator):
             # cholesky would raise for the whole batch; cholesky_ex reports which systems failed.
             factors, failed = torch.linalg.cholesky_ex(parts.mT @ parts + ridge)
             solution[rows] = torch.cholesky_solve(columns[rows], factors)
-            failures.append(failed.any())
+            failures.append(failed > 0)
         # One transfer to the host, not one for each batch: they wait for the device.
-        spoilt = torch.stack(failures).tolist()
+        spoilt = torch.stack([failed.any() for failed in failures]).tolist()
         if any(spoilt):
-            for (rows, neighbours), wanted in zip(self._rows.neighbours(V.shape[1]), spoilt, strict=True):
+            batches = zip(self._rows.neighbours(V.shape[1]), failures, spoilt, strict=True)
+            for (rows, neighbours), failed, wanted in batches:
                 if wanted:
-                    parts = padded[neighbours]
+                    parts, rows = padded[neighbours[failed]], rows[failed]
                     factors = factorised(parts.mT @ parts + ridge)
                     solution[rows] = torch.cholesky_solve(columns[rows], factors)
         return solution.unbind(2)

@@ -163,10 +163,12 @@ class SparseRows(Rows):
     def neighbours(self, rank: int) -> Iterable[tuple[Any, Any]]:
         # Kept for the next step: there are not many more indices than entries.
         key = rank, numbers_at_once(self.device)
-        if key not in self._batches:
+        found = self._batches.get(key)
+        if found is None:
+            found = list(super().neighbours(rank))
             self._batches.clear()
-            self._batches[key] = list(super().neighbours(rank))
-        return self._batches[key]
+            self._batches[key] = found
+        return found
 
     def _squares(self) -> Iterator[Any]:
         yield square_sum(self._M.values())  # in one go: there may be as many blocks as rows
