@@ -121,13 +121,14 @@ class Cost:
         parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
         parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
         parts += [("systems of rows, at most", memory.systems)]
+        needed = _between(in_words(memory.least), in_words(memory.total))
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
         unknown = "depends on the workers"
         return [
             ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
             ("model", f"rank {self.rank}, {self.solver}, backend {self.backend}, {_threads(self.threads)}"),
-            ("memory", f"{in_words(memory.total)} in addition to M; {available} available"),
+            ("memory", f"{needed} in addition to M; {available} available"),
             ("of which", ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)),
             ("an evaluation", unknown if per is None else _between(*map(_seconds, per))),
             (
