@@ -166,7 +166,6 @@ def test_a_thread_sets_the_number_of_blas_threads_once(monkeypatch):
     assert len(others) == len(set(others)) == 2
 
 
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_kept_threads_go_on_after_an_error(error, started):
     def fail(worker, stopped):

@@ -3,6 +3,11 @@
 Dask tries for 30 seconds to connect to a worker that was killed (``distributed.comm.timeouts.connect``), and
 waits for ever for results that no worker is going to compute. Here a call is left as soon as the caller knows
 better.
+
+Four things that the driver uses are no documented part of Dask, and may change with its versions: the event
+loop of a client (``client.loop.asyncio_loop``, here), the questions ``ncores`` and ``processing`` to
+``client.scheduler`` (``cluster_workers._ask_scheduler``), and futures that are made by hand to release keys
+(``cluster_workers._sent``).
 """
 
 from __future__ import annotations
@@ -16,9 +21,32 @@ from typing import Any
 
 LOOK = 0.5  # seconds between two looks at the workers
 
+SYNCHRONOUS = (
+    "client must be synchronous, but it runs in the event loop of the caller; make one with Client(address)."
+)
+
 
 class WorkerLost(Exception):
     """A worker has left while something was sent to it or asked of it, or what it had is lost."""
+
+
+def check_thread(client: Any) -> None:
+    """Raise if a client has its event loop in this thread: whoever waits for an answer here, stops the loop.
+
+    Parameters
+    ----------
+    client : Client
+
+    Returns
+    -------
+    None
+    """
+    try:
+        here = asyncio.get_running_loop()
+    except RuntimeError:  # no loop runs in this thread
+        return
+    if here is client.loop.asyncio_loop:
+        raise ValueError(SYNCHRONOUS)
 
 
 def call(
@@ -28,7 +56,7 @@ def call(
     limit: float = math.inf,
     pointless: Callable[[], bool] | None = None,
 ) -> Any:
-    """Return the result of a coroutine that runs in the thread of a client.
+    """Return the result of a coroutine that runs in the thread of a client, which must not be this one.
 
     Parameters
     ----------
@@ -44,6 +72,7 @@ def call(
     -------
     result : object
     """
+    check_thread(client)
     running = _outcome(make)
     try:
         answer = asyncio.run_coroutine_threadsafe(running, client.loop.asyncio_loop)
