@@ -4,10 +4,10 @@ Dask tries for 30 seconds to connect to a worker that was killed (``distributed.
 waits for ever for results that no worker is going to compute. Here a call is left as soon as the caller knows
 better.
 
-Four things that the driver uses are no documented part of Dask, and may change with its versions: the event
-loop of a client (``client.loop.asyncio_loop``, here), the questions ``ncores`` and ``processing`` to
-``client.scheduler`` (``cluster_workers._ask_scheduler``), and futures that are made by hand to release keys
-(``cluster_workers._sent``).
+Some things that the driver uses are no documented part of Dask, and may change with its versions: the event
+loop of a client (``client.loop.asyncio_loop``, here); the questions ``ncores`` and ``processing`` to
+``client.scheduler`` (``cluster_workers._ask_scheduler``); its ``add_keys``, and futures that are made by hand,
+to release keys (``cluster_workers._forget``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import math
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 LOOK = 0.5  # seconds between two looks at the workers
+_FINISHING = 60.0  # seconds for a call that was left; Dask never ends some that involve a lost worker
 
 SYNCHRONOUS = (
     "client must be synchronous, but it runs in the event loop of the caller; make one with Client(address)."
@@ -55,6 +57,7 @@ def call(
     *,
     limit: float = math.inf,
     pointless: Callable[[], bool] | None = None,
+    finish: bool = False,
 ) -> Any:
     """Return the result of a coroutine that runs in the thread of a client, which must not be this one.
 
@@ -67,13 +70,18 @@ def call(
         Seconds, after which a TimeoutError is raised.
     pointless : callable or None
         Asked twice a second, in this thread: a WorkerLost is raised if it returns True.
+    finish : bool
+        Whether a coroutine that is left runs on for a minute, and its result is dropped, instead of being
+        cancelled at once.
 
     Returns
     -------
     result : object
     """
     check_thread(client)
-    running = _outcome(make)
+    outcome: list[tuple[Any, BaseException | None]] = []
+    left = threading.Event()
+    running = _store(outcome, make, left)
     try:
         answer = asyncio.run_coroutine_threadsafe(running, client.loop.asyncio_loop)
     except BaseException:  # the loop of a closed client
@@ -86,17 +94,40 @@ def call(
                 raise WorkerLost
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no answer within {limit:g} seconds")
-    finally:
-        answer.cancel()
-    result, error = answer.result()
+    except BaseException:
+        if not (finish and _goes_on(client, answer)):
+            answer.cancel()
+        left.set()
+        outcome.clear()
+        raise
+    answer.result()  # raises if it was cancelled before it began
+    result, error = outcome.pop()
     if error is not None:
         raise error
     return result
 
 
-async def _outcome(make: Callable[[], Awaitable[Any]]) -> tuple[Any, BaseException | None]:
-    """Return the result or the error: raised here, the errors of cancelled tasks would lose their type."""
+def _goes_on(client: Any, answer: concurrent.futures.Future[None]) -> bool:
+    """Let a coroutine run on for a while; return whether its loop still runs."""
+    loop = client.loop.asyncio_loop
     try:
-        return await make(), None
+        loop.call_soon_threadsafe(loop.call_later, _FINISHING, answer.cancel)
+    except RuntimeError:
+        return False
+    return True
+
+
+async def _store(
+    outcome: list[tuple[Any, BaseException | None]], make: Callable[[], Awaitable[Any]], left: threading.Event
+) -> None:
+    """Store the result or the error, unless the call was left: then a traceback may keep the list.
+
+    Raised here, the errors of cancelled tasks would lose their type; and what is returned here lives until the
+    next garbage collection, because asyncio and the future that it makes refer to each other.
+    """
+    try:
+        outcome.append((await make(), None))
     except BaseException as error:
-        return None, error
+        outcome.append((None, error))
+    if left.is_set():
+        outcome.clear()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import distributed
 
 from symrelu.operators.cluster_calls import LOOK, WorkerLost, call
 from symrelu.operators.cluster_clients import (
@@ -21,6 +24,7 @@ from symrelu.operators.cluster_clients import (
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
 _ANSWERING = 60.0  # seconds for an answer of the scheduler itself
+_MOST_RETURNS = 5  # of workers that leave while they are asked, in one question
 _PAUSES = 20  # how much longer than an attempt to reach the workers the pause before the next one is
 
 
@@ -85,6 +89,12 @@ class Workers:
             f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
         )
 
+    def _restless(self) -> ClusterError:
+        return ClusterError(
+            f"Workers of the cluster at {self.address} leave and come back so often that {_MOST_RETURNS} "
+            "questions to them were in vain. Look at the logs of the workers."
+        )
+
     @property
     def address(self) -> str:
         """The address of the scheduler."""
@@ -133,6 +143,7 @@ class Workers:
 
     def _ask(self, workers: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Return what each worker answers, or its error, without those that leave meanwhile."""
+        returns = 0  # how often one has left, and was back under its address before it was missed
         while workers:
             how = {"workers": list(workers), "on_error": "return", "asynchronous": True}
             try:
@@ -144,7 +155,11 @@ class Workers:
                 there = self.present()
                 left = [worker for worker in workers if worker in there]
                 if len(left) == len(workers):
-                    raise self.unreachable(error) from error
+                    if not isinstance(error, WorkerLost):
+                        raise self.unreachable(error) from error
+                    returns += 1
+                    if returns == _MOST_RETURNS:
+                        raise self._restless() from error
                 workers = left
         return {}
 
@@ -154,13 +169,17 @@ class Workers:
         *,
         among: Collection[str],
         pointless: Callable[[], bool] | None = None,
+        finish: bool = False,
     ) -> Any:
-        """Return the result of a coroutine of the client; raise WorkerLost if one of these workers leaves."""
+        """Return the result of a coroutine of the client; raise WorkerLost if one of these workers leaves.
+
+        ``finish`` is that of :func:`~symrelu.operators.cluster_calls.call`.
+        """
 
         def in_vain() -> bool:
             return not self.present().keys() >= set(among) or (pointless is not None and pointless())
 
-        return call(self.client, make, pointless=in_vain)
+        return call(self.client, make, pointless=in_vain, finish=finish)
 
     @property
     def direct(self) -> bool:
@@ -175,8 +194,36 @@ class Workers:
         return self._direct
 
     def scatter_now(self, values: Any, **how: Any) -> Any:
-        """Return futures of what is sent to workers; raise WorkerLost if one of them leaves meanwhile."""
+        """Return the future of what is sent to workers, or a list for a list.
+
+        Raise WorkerLost if a worker leaves meanwhile; what has arrived by then is released.
+        """
         there = self.present()
         if not there:  # Dask would wait for one
             raise WorkerLost
-        return self.call(lambda: self.client.scatter(values, hash=False, asynchronous=True, **how), among=there)
+        several = isinstance(values, list)
+        data = {f"symrelu-data-{uuid.uuid4().hex}": value for value in (values if several else [values])}
+        # Not cancelled at once: the scheduler would go on, and afterwards keep what nobody can release.
+        found = self.call(lambda: _sent(self.client, data, how), among=there, finish=True)
+        futures = [found[key] for key in data]
+        return futures if several else futures[0]
+
+
+async def _sent(client: Any, data: Mapping[str, Any], how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the futures of data that are sent to workers, by their keys."""
+    try:
+        futures: dict[str, Any] = await client.scatter(dict(data), asynchronous=True, **how)
+    except BaseException:
+        await _forget(client, list(data))
+        raise
+    return futures
+
+
+async def _forget(client: Any, keys: list[str]) -> None:
+    """Let workers and the scheduler forget what was sent in part."""
+    with suppress(Exception):
+        for key in keys:  # the scheduler may have noted them for this client before it failed
+            distributed.Future(key, client).release()
+        for worker in await client.scheduler.ncores(workers=None):
+            # The scheduler lets a worker remove what it is said to have, and nobody wants.
+            await client.scheduler.add_keys(worker=worker, keys=keys)
