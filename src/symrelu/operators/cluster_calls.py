@@ -7,7 +7,7 @@ better.
 Some things that the driver uses are no documented part of Dask, and may change with its versions: the event
 loop of a client (``client.loop.asyncio_loop``, here); the questions ``ncores`` and ``processing`` to
 ``client.scheduler`` (``cluster_workers._ask_scheduler``); its ``add_keys``, and futures that are made by hand,
-to release keys (``cluster_workers._forget``).
+to release keys (``cluster_workers._release``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 LOOK = 0.5  # seconds between two looks at the workers
-_FINISHING = 60.0  # seconds for a call that was left; Dask never ends some that involve a lost worker
 
 SYNCHRONOUS = (
     "client must be synchronous, but it runs in the event loop of the caller; make one with Client(address)."
@@ -57,7 +56,6 @@ def call(
     *,
     limit: float = math.inf,
     pointless: Callable[[], bool] | None = None,
-    finish: bool = False,
 ) -> Any:
     """Return the result of a coroutine that runs in the thread of a client, which must not be this one.
 
@@ -70,9 +68,6 @@ def call(
         Seconds, after which a TimeoutError is raised.
     pointless : callable or None
         Asked twice a second, in this thread: a WorkerLost is raised if it returns True.
-    finish : bool
-        Whether a coroutine that is left runs on for a minute, and its result is dropped, instead of being
-        cancelled at once.
 
     Returns
     -------
@@ -95,8 +90,7 @@ def call(
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no answer within {limit:g} seconds")
     except BaseException:
-        if not (finish and _goes_on(client, answer)):
-            answer.cancel()
+        answer.cancel()
         left.set()
         outcome.clear()
         raise
@@ -105,16 +99,6 @@ def call(
     if error is not None:
         raise error
     return result
-
-
-def _goes_on(client: Any, answer: concurrent.futures.Future[None]) -> bool:
-    """Let a coroutine run on for a while; return whether its loop still runs."""
-    loop = client.loop.asyncio_loop
-    try:
-        loop.call_soon_threadsafe(loop.call_later, _FINISHING, answer.cancel)
-    except RuntimeError:
-        return False
-    return True
 
 
 async def _store(

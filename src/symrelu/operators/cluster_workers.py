@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 import uuid
@@ -24,6 +25,7 @@ from symrelu.operators.cluster_clients import (
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
 _ANSWERING = 60.0  # seconds for an answer of the scheduler itself
+_FORGETTING = 60.0  # seconds in which the scheduler ends to send what nobody waits for any more
 _MOST_RETURNS = 5  # of workers that leave while they are asked, in one question
 _PAUSES = 20  # how much longer than an attempt to reach the workers the pause before the next one is
 
@@ -169,17 +171,13 @@ class Workers:
         *,
         among: Collection[str],
         pointless: Callable[[], bool] | None = None,
-        finish: bool = False,
     ) -> Any:
-        """Return the result of a coroutine of the client; raise WorkerLost if one of these workers leaves.
-
-        ``finish`` is that of :func:`~symrelu.operators.cluster_calls.call`.
-        """
+        """Return the result of a coroutine of the client; raise WorkerLost if one of these workers leaves."""
 
         def in_vain() -> bool:
             return not self.present().keys() >= set(among) or (pointless is not None and pointless())
 
-        return call(self.client, make, pointless=in_vain, finish=finish)
+        return call(self.client, make, pointless=in_vain)
 
     @property
     def direct(self) -> bool:
@@ -203,26 +201,44 @@ class Workers:
             raise WorkerLost
         several = isinstance(values, list)
         data = {f"symrelu-data-{uuid.uuid4().hex}": value for value in (values if several else [values])}
-        # Not cancelled at once: the scheduler would go on, and afterwards keep what nobody can release.
-        found = self.call(lambda: _sent(self.client, data, how), among=there, finish=True)
+        found = self.call(lambda: _sent(self.client, data, how), among=there)
         futures = [found[key] for key in data]
         return futures if several else futures[0]
 
 
 async def _sent(client: Any, data: Mapping[str, Any], how: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the futures of data that are sent to workers, by their keys."""
+    """Return the futures of data that are sent to workers, by their keys; release all if it fails."""
+    sending = asyncio.ensure_future(client.scatter(dict(data), asynchronous=True, **how))
     try:
-        futures: dict[str, Any] = await client.scatter(dict(data), asynchronous=True, **how)
+        futures: dict[str, Any] = await asyncio.shield(sending)
     except BaseException:
-        await _forget(client, list(data))
+        if how.get("direct") and how.get("broadcast"):
+            sending.cancel()  # else it holds futures meanwhile, and what they stand for cannot be released
+        await _forget(client, list(data), sending)
         raise
     return futures
 
 
-async def _forget(client: Any, keys: list[str]) -> None:
-    """Let workers and the scheduler forget what was sent in part."""
+async def _forget(client: Any, keys: list[str], sending: asyncio.Future[Any]) -> None:
+    """Let workers and the scheduler forget what was sent in part.
+
+    The scheduler goes on if it is not waited for, and notes afterwards that this client wants the keys. If they
+    are for all workers, it goes on until they are released, or for ever, and sends nothing else to all workers.
+    """
+    deadline = time.monotonic() + _FORGETTING
+    ended = False
+    while not ended:
+        await asyncio.wait([sending], timeout=LOOK)
+        ended = sending.done() or time.monotonic() > deadline
+        await _release(client, keys)
+    sending.cancel()
+    await asyncio.sleep(LOOK)  # workers may yet receive what was on its way
+    await _release(client, keys)
+
+
+async def _release(client: Any, keys: list[str]) -> None:
     with suppress(Exception):
-        for key in keys:  # the scheduler may have noted them for this client before it failed
+        for key in keys:
             distributed.Future(key, client).release()
         for worker in await client.scheduler.ncores(workers=None):
             # The scheduler lets a worker remove what it is said to have, and nobody wants.
