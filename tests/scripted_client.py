@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import defaultdict
 from functools import cache
 from types import SimpleNamespace
 
@@ -17,23 +18,30 @@ def running_loop():
     """Return what has an event loop that runs in a thread, as a client has one."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
-    return SimpleNamespace(asyncio_loop=loop)
+    return SimpleNamespace(asyncio_loop=loop, add_callback=loop.call_soon_threadsafe)
 
 
 class Answers(distributed.Client):
     """A client that answers from a script.
 
     ``nthreads`` is what the scheduler says of the workers, ``processing`` of the tasks that they have, and
-    ``version`` what each worker answers to anything.
+    ``version`` what each worker answers to anything. ``released`` has the keys that the
+    scheduler may forget, and ``removed`` those that each worker may.
     """
 
     status = "running"
+    id = "scripted"
     fetched = 0
 
     def __init__(self, **answers):
         self.answers = answers
+        self.futures, self.refcount, self._refcount_lock = {}, defaultdict(int), threading.RLock()
+        self.generation, self.released, self.removed = 0, [], {}
         self.scheduler = SimpleNamespace(
-            address="tcp://nowhere", ncores=self.answer("nthreads"), processing=self.answer("processing")
+            address="tcp://nowhere",
+            ncores=self.answer("nthreads"),
+            processing=self.answer("processing"),
+            add_keys=self.has,
         )
 
     @property
@@ -61,6 +69,13 @@ class Answers(distributed.Client):
 
     async def scatter(self, values, **_):
         return values
+
+    async def has(self, worker, keys):
+        self.removed[worker] = keys
+
+    def _send_to_scheduler(self, message):
+        assert message["op"] == "client-releases-keys"
+        self.released += message["keys"]
 
     def cancel(self, futures, **_):
         for future in futures:

@@ -11,22 +11,27 @@ from symrelu.cli.commands import COMMANDS, load_command
 from symrelu.cli.local_workers import fitted_on_workers, running_workers
 
 NOWHERE = "tcp://127.0.0.1:1"
+LOST, CONNECT = "deploy.lost-worker-timeout", "comm.timeouts.connect"
 
 
 @pytest.fixture
 def no_cluster(monkeypatch):
-    """A cluster that is not there, in place of one of this machine."""
+    """A cluster that is not there, in place of one of this machine; the settings of Dask that it had."""
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
     @contextmanager
     def started(**options):
         assert options["threads_per_worker"] == 1
-        # Else workers that die twice are given up.
-        assert import_module("dask").config.get("distributed.deploy.lost-worker-timeout") == "1 hour"
+        settings.update(
+            {name: import_module("dask").config.get(f"distributed.{name}") for name in (LOST, CONNECT)}
+        )
         yield SimpleNamespace(scheduler_address=NOWHERE)
+
+    settings = {}
 
     monkeypatch.setattr(distributed, "LocalCluster", started)
     monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 0.2)
+    return settings
 
 
 def test_nothing_is_started_without_a_number():
@@ -56,6 +61,15 @@ def test_an_estimator_has_its_parameters_back(no_cluster):
     assert (estimator.client, estimator.backend) == (None, "auto")
     with fitted_on_workers(None, estimator):
         assert (estimator.client, estimator.backend) == (None, "auto")
+
+
+def test_what_the_user_has_set_for_dask_is_kept(no_cluster):
+    config = import_module("dask").config
+    with running_workers(2, {"client": None, "backend": "auto"}):
+        assert no_cluster == {LOST: "1 hour", CONNECT: "10s"}  # else workers that die twice are given up
+    own = config.set({f"distributed.{CONNECT}": "77s"})  # as a variable or a file does it
+    with own, running_workers(2, {"client": None, "backend": "auto"}):
+        assert no_cluster == {LOST: "1 hour", CONNECT: "77s"}
 
 
 def test_whoever_takes_a_scheduler_starts_workers_too():

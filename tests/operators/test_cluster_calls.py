@@ -72,3 +72,15 @@ def test_a_loop_that_is_closed_is_an_error_at_once():
     loop.close()
     with pytest.raises(RuntimeError, match="closed"):
         calls.call(SimpleNamespace(loop=SimpleNamespace(asyncio_loop=loop)), lambda: gives(3))
+
+
+def test_a_call_in_the_thread_of_the_client_is_refused():
+    """It would stop the loop that is to answer, until its limit."""
+
+    async def here():
+        client = SimpleNamespace(loop=SimpleNamespace(asyncio_loop=asyncio.get_running_loop()))
+        with pytest.raises(ValueError, match=r"client must be synchronous.*Client\(address\)"):
+            calls.call(client, lambda: gives(3))
+        return calls.call(CLIENT, lambda: gives(3))  # a loop of another thread
+
+    assert asyncio.run(here()) == 3

@@ -1,5 +1,6 @@
 """Clients, and the versions of workers; real workers of other versions are in test_dask.py."""
 
+import asyncio
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from symrelu.operators import EvaluationFailed
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 clients = import_module("symrelu.operators.cluster_clients")
+Answers = import_module("scripted_client").Answers
 ClusterError = clients.ClusterError
 dask = import_module("dask")
 
@@ -49,6 +51,29 @@ def test_without_a_client_it_is_said_how_to_make_one(monkeypatch):
     monkeypatch.setattr(distributed, "default_client", none)
     with pytest.raises(ValueError, match="there is no current client"):
         clients.client_of(None)
+
+
+class Asynchronous(Answers):
+    """A client in the loop of the caller."""
+
+    _asynchronous = True
+    loop = property(lambda self: self.own_loop)
+
+
+def test_asynchronous_clients_are_refused(monkeypatch):
+    async def refused():
+        client = Asynchronous()
+        client.own_loop = SimpleNamespace(asyncio_loop=asyncio.get_running_loop())
+        monkeypatch.setattr(distributed, "default_client", lambda: client)
+        for accept in (clients.check_client, lambda _: clients.client_of(None)):
+            with pytest.raises(ValueError, match=r"must be synchronous.*make one with Client\(address\)"):
+                accept(client)
+        await asyncio.to_thread(clients.check_client, client)  # its loop can answer
+        return client
+
+    client = asyncio.run(refused())
+    with pytest.raises(ValueError, match="must be synchronous"):
+        clients.check_client(client)  # its loop has ended
 
 
 def test_workers_must_have_this_version():

@@ -24,8 +24,8 @@ def quick(monkeypatch):
     monkeypatch.setattr(calls, "LOOK", 0.01)
 
 
-def ended(result):
-    return "a", SimpleNamespace(result=result, done=lambda: True)
+def ended(result, status="finished"):
+    return "a", SimpleNamespace(result=result, done=lambda: True, status=status)
 
 
 def run_round(client, make, count):
@@ -149,9 +149,48 @@ def test_a_task_that_kills_every_worker_ends_the_fit():
         round_of(Answers(), *[[dead]] * 9)
 
 
-def test_endless_losses_end_the_fit():
-    with pytest.raises(ClusterError, match="attempts at one evaluation failed"):
-        round_of(Answers(), *[[distributed.CancelledError("gone")]] * 30)
+@pytest.mark.parametrize("lost", [distributed.CancelledError("gone"), TimeoutError("no answer")])
+def test_endless_losses_end_the_fit(lost):
+    with pytest.raises(ClusterError, match="attempts at one evaluation failed") as error:
+        round_of(Answers(), *[[lost]] * 30)
+    assert error.value.__cause__ is lost
+    assert lost.__traceback__ is None  # else its frames keep the futures, and Dask runs lost tasks again
+
+
+def test_endless_losses_of_what_is_sent_have_their_cause():
+    def make(numbers, attempt):
+        raise calls.WorkerLost from OSError(f"attempt {attempt}")
+
+    with pytest.raises(ClusterError, match="attempts at one evaluation failed") as error:
+        run_round(Answers(), make, 1)
+    assert str(error.value.__cause__.__cause__) == "attempt 19"
+
+
+def test_a_timeout_of_a_task_itself_is_not_a_loss():
+    asked = []
+
+    def make(numbers, attempt):
+        asked.append(attempt)
+        return {k: ended(TimeoutError("disk"), "error") for k in numbers}
+
+    with pytest.raises(ClusterError, match="A worker of the cluster failed: TimeoutError: disk"):
+        run_round(Answers(), make, 1)
+    assert asked == [0]
+
+
+def test_there_is_a_pause_if_waiting_fails(monkeypatch, no_waiting):
+    """The client connects again meanwhile: its status is still that of a running one."""
+    pauses = []
+
+    def wait(futures, timeout):
+        raise OSError("connection lost")
+
+    monkeypatch.setattr(distributed, "wait", wait)
+    now = import_module("time").monotonic
+    monkeypatch.setattr(cluster_rounds, "time", SimpleNamespace(sleep=pauses.append, monotonic=now))
+    slow = SimpleNamespace(result=7, done=lambda: len(pauses) >= 3)
+    assert run_round(Answers(), lambda *_: {0: ("a", slow)}, 1) == [7]
+    assert pauses == [cluster_rounds.LOOK] * 3
 
 
 def test_a_failed_task_of_a_worker_without_symrelu_names_the_worker():

@@ -1,6 +1,7 @@
 """Who is there, and what workers answer, with a pretended client; real ones are in test_dask.py."""
 
 import asyncio
+import time
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -93,6 +94,35 @@ def test_a_worker_that_dies_when_it_is_asked_is_not_waited_for():
     assert list(found.ask_each(max, 1, 2)) == ["a"]
 
 
+class Restless(Answers):
+    """Its worker is missing at the first look after some of the questions, and back at the next."""
+
+    def __init__(self, absences):
+        super().__init__()
+        self.absences, self.asked, self.missing = absences, 0, False
+        self.scheduler.ncores = self.looked
+
+    async def looked(self, workers):
+        missing, self.missing = self.missing, False
+        return {} if missing else {"a": 1}
+
+    async def run(self, *arguments, **how):
+        self.asked += 1
+        if self.asked <= self.absences:
+            self.missing = True
+            await asyncio.sleep(3600)
+        return await super().run(*arguments, **how)
+
+
+def test_a_worker_that_is_back_before_it_is_missed_is_asked_again():
+    """It was said that the scheduler could not be reached any more (WorkerLost)."""
+    client = Restless(3)
+    assert Workers(client).workers() == {"a": 1}
+    assert client.asked == 4
+    with pytest.raises(ClusterError, match=r"tcp://nowhere leave and come back so often that 5 questions"):
+        Workers(Restless(99)).workers()
+
+
 def test_what_is_sent_to_a_worker_that_dies_is_lost():
     client = Answers(nthreads={"a": 1, "b": 1})
 
@@ -106,6 +136,51 @@ def test_what_is_sent_to_a_worker_that_dies_is_lost():
     client.answers["nthreads"] = {}
     with pytest.raises(calls.WorkerLost):  # at once: Dask would wait for a worker
         Workers(client).scatter_now([1])
+
+
+def released(client, count):
+    """Return the keys that a client has released, as soon as there are so many."""
+    deadline = time.monotonic() + 10
+    while len(client.released) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return client.released
+
+
+@pytest.mark.parametrize("seconds", [0.1, 3600])
+def test_what_arrives_after_a_worker_has_left_is_released(monkeypatch, seconds):
+    """The scheduler goes on if it is not waited for, and keeps what it has for this client."""
+    monkeypatch.setattr(cluster_workers, "_FORGETTING", 0.5)
+    monkeypatch.setattr(cluster_workers, "LOOK", 0.2)
+    client, sent = Answers(nthreads={"a": 1, "b": 1}), []
+
+    async def scatter(values, **_):
+        sent.extend(values)
+        client.answers["nthreads"] = {"a": 1}
+        found = {key: distributed.Future(key, client) for key in values}
+        await asyncio.sleep(seconds)
+        return found
+
+    client.scatter = scatter
+    with pytest.raises(calls.WorkerLost) as error:  # its traceback must not keep them
+        Workers(client).scatter_now([1, 2])
+    assert client.released == []
+    assert set(released(client, 2)) == set(sent)
+    assert error.value.__traceback__ is not None
+
+
+def test_what_is_sent_in_part_is_released():
+    client, sent = Answers(), []
+
+    async def scatter(values, **_):
+        sent.extend(values)
+        raise OSError("gone")
+
+    client.scatter = scatter
+    with pytest.raises(OSError, match="gone"):
+        Workers(client).scatter_now([1, 2])
+    assert set(released(client, 2)) == set(sent)
+    assert client.removed == {"a": sent}  # if the scheduler does not know that it has them
+    assert len(sent) == 2
 
 
 def test_workers_that_cannot_be_reached_for_a_moment_are_tried_again(monkeypatch):

@@ -39,12 +39,18 @@ def running_workers(count: int | None, settings: dict[str, Any]) -> Iterator[Non
 
     quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with (
-        dask.config.set(_DASK),
+        dask.config.set(_unset(dask.config)),
         distributed.LocalCluster(n_workers=count, threads_per_worker=1, **quiet) as cluster,
     ):
         # The address, because estimators take no client, and processes of --jobs could not share one.
         settings.update(client=cluster.scheduler_address, backend="dask")
         yield
+
+
+def _unset(config: Any) -> dict[str, str]:
+    """Return our values of what still has the default of Dask: what a user has set, by any means, is kept."""
+    defaults = config.merge(*config.defaults)
+    return {name: ours for name, ours in _DASK.items() if config.get(name) == config.get(name, config=defaults)}
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import symrelu
 from symrelu.operators.base import EvaluationFailed
+from symrelu.operators.cluster_calls import SYNCHRONOUS
 
 try:
     import distributed
@@ -25,7 +26,7 @@ class ClusterError(EvaluationFailed):
 
 
 def check_client(client: Any) -> None:
-    """Raise unless a client is None, the address of a scheduler or a distributed.Client.
+    """Raise unless a client is None, the address of a scheduler or a synchronous distributed.Client.
 
     Parameters
     ----------
@@ -40,6 +41,9 @@ def check_client(client: Any) -> None:
             "client must be a distributed.Client, the address of a scheduler or None, "
             f"got {type(client).__name__}. {_ADDRESS_ADVICE}"
         )
+    # Dask says so of a client whose loop runs in this thread or has ended; from another thread it can be used.
+    if isinstance(client, distributed.Client) and client.asynchronous:
+        raise ValueError(SYNCHRONOUS)
 
 
 def client_of(client: Any | None) -> Any:
@@ -70,10 +74,12 @@ def _connected(address: str) -> Any:
 
 def _current_client() -> Any:
     try:
-        return distributed.default_client()
+        client = distributed.default_client()
     except ValueError as error:
         missing = "backend='dask' needs a cluster, but there is no current client."
         raise ValueError(f"{missing} {_ADDRESS_ADVICE}") from error
+    check_client(client)
+    return client
 
 
 def is_gone(answer: Any) -> bool:

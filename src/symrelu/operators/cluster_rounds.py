@@ -53,7 +53,8 @@ def run_round(
         left = [k for k in range(count) if k not in one.results]
         try:
             futures = make(left, attempt)
-        except WorkerLost:
+        except WorkerLost as error:
+            one.remember(error)
             continue
         try:
             killed = one.collect(futures)
@@ -68,7 +69,7 @@ def run_round(
     raise ClusterError(
         f"The cluster at {workers.address} loses workers or tasks so often that {_MOST_ATTEMPTS} attempts at "
         "one evaluation failed. Look at the logs of the workers."
-    )
+    ) from one.last
 
 
 class _Round:
@@ -79,6 +80,15 @@ class _Round:
         self.client = workers.client
         self.is_ours = is_ours
         self.results: dict[int, Any] = {}
+        self.last: BaseException | None = None  # why something was lost
+
+    def remember(self, error: BaseException) -> None:
+        """Keep an error, without its frames: they keep futures of lost tasks, which Dask then runs again."""
+        self.last = error
+        link: BaseException | None = error
+        while link is not None:
+            link.__traceback__ = None
+            link = link.__cause__ or link.__context__
 
     def collect(self, futures: Mapping[int, Placed]) -> str:
         """Fetch the results of tasks when they have ended; return why workers died, if they did.
@@ -100,18 +110,25 @@ class _Round:
                 (self.results[k],) = self._fetch({k: placed})
             except distributed.scheduler.KilledWorker as error:
                 killed = str(error).partition("\n")[0]
-            except (WorkerLost, distributed.CancelledError, TimeoutError):
-                self.workers.present()
+                self.remember(error)
             except EvaluationFailed:
                 raise
-            except (OSError, RuntimeError) as error:
-                if self.client.status != "running":
-                    raise self.workers.unreachable(error) from error
-                if not isinstance(error, distributed.comm.CommClosedError):
-                    raise self._failed(error) from error
             except Exception as error:
-                raise self._failed(error) from error
+                self._check_lost(error, placed[1])
+                self.remember(error)
         return killed
+
+    def _check_lost(self, error: Exception, future: Any) -> None:
+        """Raise unless an error means that a worker or a result was lost, and the task can be made again."""
+        lost = isinstance(error, (WorkerLost, distributed.CancelledError))
+        # A timeout of the task itself, as of a file system, would come again, and must be named.
+        if lost or (isinstance(error, TimeoutError) and future.status != "error"):
+            self.workers.present()
+            return
+        if isinstance(error, (OSError, RuntimeError)) and self.client.status != "running":
+            raise self.workers.unreachable(error) from error
+        if not isinstance(error, distributed.comm.CommClosedError):
+            raise self._failed(error) from error
 
     def _fetch(self, placed: Mapping[int, Placed]) -> list[Any]:
         """Return the results of tasks; raise WorkerLost if a worker or a result is lost meanwhile.
@@ -148,6 +165,7 @@ class _Round:
                 if self.client.status != "running":
                     self.workers.present()
                     raise self.workers.unreachable(error) from error
+                time.sleep(LOOK)  # wait has not waited, and may fail again at once
 
     def cancel(self, futures: Sequence[Any]) -> None:
         """Let Dask forget tasks."""

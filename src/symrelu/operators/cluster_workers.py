@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+import distributed
 
 from symrelu.operators.cluster_calls import LOOK, WorkerLost, call
 from symrelu.operators.cluster_clients import (
@@ -21,6 +25,8 @@ from symrelu.operators.cluster_clients import (
 
 PATIENCE = 30.0  # seconds without any worker after which a fit gives up; a nanny restarts one in a few
 _ANSWERING = 60.0  # seconds for an answer of the scheduler itself
+_FORGETTING = 60.0  # seconds in which the scheduler ends to send what nobody waits for any more
+_MOST_RETURNS = 5  # of workers that leave while they are asked, in one question
 _PAUSES = 20  # how much longer than an attempt to reach the workers the pause before the next one is
 
 
@@ -85,6 +91,12 @@ class Workers:
             f"{PATIENCE:g} seconds. Start workers, and run the fit again; with a checkpoint it resumes."
         )
 
+    def _restless(self) -> ClusterError:
+        return ClusterError(
+            f"Workers of the cluster at {self.address} leave and come back so often that {_MOST_RETURNS} "
+            "questions to them were in vain. Look at the logs of the workers."
+        )
+
     @property
     def address(self) -> str:
         """The address of the scheduler."""
@@ -133,6 +145,7 @@ class Workers:
 
     def _ask(self, workers: Collection[str], function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Return what each worker answers, or its error, without those that leave meanwhile."""
+        returns = 0  # how often one has left, and was back under its address before it was missed
         while workers:
             how = {"workers": list(workers), "on_error": "return", "asynchronous": True}
             try:
@@ -144,7 +157,11 @@ class Workers:
                 there = self.present()
                 left = [worker for worker in workers if worker in there]
                 if len(left) == len(workers):
-                    raise self.unreachable(error) from error
+                    if not isinstance(error, WorkerLost):
+                        raise self.unreachable(error) from error
+                    returns += 1
+                    if returns == _MOST_RETURNS:
+                        raise self._restless() from error
                 workers = left
         return {}
 
@@ -175,8 +192,54 @@ class Workers:
         return self._direct
 
     def scatter_now(self, values: Any, **how: Any) -> Any:
-        """Return futures of what is sent to workers; raise WorkerLost if one of them leaves meanwhile."""
+        """Return the future of what is sent to workers, or a list for a list.
+
+        Raise WorkerLost if a worker leaves meanwhile; what has arrived by then is released.
+        """
         there = self.present()
         if not there:  # Dask would wait for one
             raise WorkerLost
-        return self.call(lambda: self.client.scatter(values, hash=False, asynchronous=True, **how), among=there)
+        several = isinstance(values, list)
+        data = {f"symrelu-data-{uuid.uuid4().hex}": value for value in (values if several else [values])}
+        found = self.call(lambda: _sent(self.client, data, how), among=there)
+        futures = [found[key] for key in data]
+        return futures if several else futures[0]
+
+
+async def _sent(client: Any, data: Mapping[str, Any], how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the futures of data that are sent to workers, by their keys; release all if it fails."""
+    sending = asyncio.ensure_future(client.scatter(dict(data), asynchronous=True, **how))
+    try:
+        futures: dict[str, Any] = await asyncio.shield(sending)
+    except BaseException:
+        if how.get("direct") and how.get("broadcast"):
+            sending.cancel()  # else it holds futures meanwhile, and what they stand for cannot be released
+        await _forget(client, list(data), sending)
+        raise
+    return futures
+
+
+async def _forget(client: Any, keys: list[str], sending: asyncio.Future[Any]) -> None:
+    """Let workers and the scheduler forget what was sent in part.
+
+    The scheduler goes on if it is not waited for, and notes afterwards that this client wants the keys. If they
+    are for all workers, it goes on until they are released, or for ever, and sends nothing else to all workers.
+    """
+    deadline = time.monotonic() + _FORGETTING
+    ended = False
+    while not ended:
+        await asyncio.wait([sending], timeout=LOOK)
+        ended = sending.done() or time.monotonic() > deadline
+        await _release(client, keys)
+    sending.cancel()
+    await asyncio.sleep(LOOK)  # workers may yet receive what was on its way
+    await _release(client, keys)
+
+
+async def _release(client: Any, keys: list[str]) -> None:
+    with suppress(Exception):
+        for key in keys:
+            distributed.Future(key, client).release()
+        for worker in await client.scheduler.ncores(workers=None):
+            # The scheduler lets a worker remove what it is said to have, and nobody wants.
+            await client.scheduler.add_keys(worker=worker, keys=keys)
