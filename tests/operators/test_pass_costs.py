@@ -7,9 +7,18 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from symrelu.operators import chosen_backend
-from symrelu.operators.pass_costs import list_cost, list_pays, tile_cost
+from symrelu.operators.pass_costs import least_share_of_scans, list_cost, list_pays, tile_cost
 
 DTYPES = [np.dtype(np.float32), np.dtype(np.float64)]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scans_are_what_grows_in_the_cost_of_a_list(dtype):
+    """Late in a fit no zero is positive, and the constant cost of a row vanishes next to a million columns."""
+    n, rank = 10**9, 32
+    assert list_cost(n, rank, 0.0) / tile_cost(n, rank, dtype) == pytest.approx(
+        least_share_of_scans(dtype), rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -15,6 +15,7 @@ from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusa
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
+from symrelu.operators.pass_costs import least_share_of_scans
 from symrelu.plots.cards import card
 from symrelu.problem import Problem
 from symrelu.validation import check_choice, check_integer
@@ -73,7 +74,8 @@ class Cost:
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
         With what the solver does in between. The ends differ with the backend "active": the lower one is a pass
-        over the support, the upper one a pass over all pairs in tiles, as at the beginning of many fits. Those
+        over the support with a quarter of a scan of all pairs, as late in a fit, the upper one a pass over all
+        pairs in tiles, as at the beginning of many fits. Those
         of ``Newton`` are estimated as 1.2 to 2.5 times those of ``LBFGS``. None for the backend "dask", whose
         speed is that of its workers.
     evaluations : Range
@@ -259,7 +261,8 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         with single_threaded_blas(), kept_threads():
             timed = calibrate(case, degrees)
         least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)
-        per = Range(least * (timed.support + timed.solver), most * (timed.tiles + timed.solver))
+        scans = least_share_of_scans(case.dtype) * timed.tiles if case.backend == "active" else 0.0
+        per = Range(least * (timed.support + scans + timed.solver), most * (timed.tiles + timed.solver))
         longest = limits.max_time or np.inf
         seconds = Range(*(float(min(a * b, longest)) for a, b in zip(per, evaluations, strict=True)))
     return Cost(

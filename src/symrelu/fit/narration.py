@@ -52,12 +52,12 @@ class Narrator(Observer):
         if self.verbose >= 2 or (self.verbose and self.timer.due()):
             record = fit.record
             logger.info(
-                "%sstep %d: relative error %.4g, objective %.6g, %d evaluations, %.1f s",
+                "%sstep %d: relative error %.4g, objective %.6g, %s, %.1f s",
                 _level(fit),
                 record.iteration,
                 record.relative_error,
                 record.objective,
-                record.evaluations,
+                _passes(fit, record.evaluations),
                 record.seconds,
             )
         return False
@@ -67,11 +67,11 @@ class Narrator(Observer):
         if self.verbose and fit.status is not None:
             outcome = fit.outcome()
             logger.info(
-                "%s%s after %d steps (%d evaluations): relative error %.4g",
+                "%s%s after %d steps (%s): relative error %.4g",
                 _level(fit),
                 outcome.status.value,
                 outcome.n_iter,
-                outcome.n_evaluations,
+                _passes(fit, outcome.n_evaluations),
                 outcome.relative_error,
             )
 
@@ -80,6 +80,11 @@ def _level(fit: Fit) -> str:
     """Return the beginning of a line while a smaller matrix than M is fitted."""
     stage = fit.stage
     return f"level {stage.level} ({fit.op.n} of {stage.n_items} items): " if stage.level else ""
+
+
+def _passes(fit: Fit, count: int) -> str:
+    """Return how many evaluations were made; those of smaller matrices are counted by what they cost."""
+    return f"{count} evaluation{'' if count == 1 else 's'}{' of M' if fit.stage.level else ''}"
 
 
 class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator: ...

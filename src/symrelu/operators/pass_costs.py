@@ -53,6 +53,11 @@ def tile_cost(n: int, rank: int, dtype: np.dtype[Any]) -> float:
     return 3 * _NS_IN_TILES[dtype.itemsize] * rank * n / 2
 
 
+def least_share_of_scans(dtype: np.dtype[Any]) -> float:
+    """Return what the scans of a pass with a list cost late in a fit, as a part of a pass over tiles."""
+    return _FEWEST_SCANS * _NS_IN_SCANS / (3 * _NS_IN_TILES[dtype.itemsize])
+
+
 def list_cost(n: int, rank: int, positive: float) -> float:
     """Return the cost of a pass over a list, with its share of the scans."""
     scans = min(1.0, max(_FEWEST_SCANS, positive / _ZEROS_WITH_SCANS))
