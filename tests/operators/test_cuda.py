@@ -123,6 +123,21 @@ def test_a_factor_of_zeros_has_no_positive_pairs(dtype):
     assert found.active_zeros == 0
 
 
+def test_compiling_takes_both_ways_of_a_pass(monkeypatch):
+    op, ways = operator(PROBLEMS["signed"].astype(np.float32), device=DEVICE), []
+    kind = type(op)
+    for name in ("_scanned", "_add_all_pairs"):
+        method = getattr(kind, name)
+        monkeypatch.setattr(
+            kind, name, lambda *args, name=name, method=method: ways.append(name) or method(*args)
+        )
+    op.warm_up()
+    assert bool(ways) == HAS_GPU
+    op._pass_over_almost_nothing()
+    assert set(ways) == {"_scanned", "_add_all_pairs"}
+    assert op.evaluations == 0
+
+
 def test_an_unknown_precision_is_refused():
     with pytest.raises(ValueError, match=r"precision must be .*'high'.*'fast'.* got 'hihg'"):
         operator(PROBLEMS["signed"], device=DEVICE, precision="hihg")

@@ -139,11 +139,13 @@ class CudaOperator(TorchOperator):
         other.precision = "fast"
         return other
 
-    @without_gradients
     def warm_up(self) -> None:
-        # Both ways of a pass, for the types and the rank of this operator, on almost nothing.
-        if not (HAS_TRITON and self.device.type == "cuda"):
-            return
+        if HAS_TRITON and self.device.type == "cuda":  # else there is nothing to compile
+            self._pass_over_almost_nothing()
+
+    @without_gradients
+    def _pass_over_almost_nothing(self) -> None:
+        """Make a pass of each kind, with the types and the rank of this operator, for two items."""
         M, unknown = sparse.eye_array(2, dtype=self.dtype, format="csr"), sparse.csr_array((2, 2), dtype=bool)
         model = {"signature": self.signs, "at_least": self.at_least, "device": self.device}
         for lists in (True, False):
