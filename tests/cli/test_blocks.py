@@ -43,7 +43,7 @@ def test_the_best_factor_is_saved_if_the_cluster_fails(call, tmp_path, matrix_fi
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
     # Seconds until it gives up.
     monkeypatch.setattr(import_module("symrelu.operators.cluster_workers"), "PATIENCE", 1.0)
-    monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 1.0)
+    monkeypatch.setattr(import_module("symrelu.operators.cluster_clients"), "_CONNECTING", 4.0)
     assert call("blocks", matrix_file, "-o", "m", "--rows", 25)[0] == 0
     quiet = {"processes": False, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **quiet) as workers:
