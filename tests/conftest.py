@@ -13,6 +13,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]
+if find_spec("distributed") is None:
+    collect_ignore.append("scripted_client.py")  # a client of Dask
 
 # In the tests of these packages small passes run on threads too. Elsewhere that only takes time.
 THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}
