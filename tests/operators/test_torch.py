@@ -102,7 +102,7 @@ def test_without_its_libraries_it_names_the_extra(missing):
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     message = (
         "ImportError: backend='torch' and backend='cuda' need torch and array-api-compat: "
-        "pip install 'symrelu[torch]'."
+        "pip install 'symrelu[torch]' or 'symrelu[cuda]'."
     )
     assert result.stderr.strip().splitlines()[-1] == message
 

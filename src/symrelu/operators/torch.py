@@ -21,7 +21,8 @@ try:
     import torch
 except ImportError as missing:
     raise ImportError(
-        "backend='torch' and backend='cuda' need torch and array-api-compat: pip install 'symrelu[torch]'."
+        "backend='torch' and backend='cuda' need torch and array-api-compat: pip install 'symrelu[torch]' or "
+        "'symrelu[cuda]'."
     ) from missing
 
 from symrelu.operators.torch_rows import (
