@@ -71,9 +71,10 @@ def solved_rows(support, V, ridge, right, first=0, last=None):
     indices = np.nonzero(support)[1].astype(np.int32)
     inverse = np.linalg.inv(ridge)
     right = tuple(np.ascontiguousarray(right[:, k]) for k in range(right.shape[1]))
-    out = tuple(np.full_like(b, np.nan) for b in right)
     last = len(support) if last is None else last
-    solve_rows(first, last, indptr, indices, V, ridge, inverse, V @ inverse, right, out)
+    asked = (first <= np.arange(len(support))) & (np.arange(len(support)) < last)
+    out = tuple(np.where(asked[:, None], b @ inverse, np.nan).astype(b.dtype) for b in right)
+    solve_rows(first, last, indptr, indices, V, ridge, V @ inverse, right, out)
     return np.stack(out, axis=1)
 
 

@@ -432,3 +432,13 @@ def test_a_worker_of_a_cluster_says_how_many_threads_it_has():
             assert threads.workers_for(1e12) == 2
         assert threads.allowed_threads() == 5
     assert threads.allowed_threads() == before
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 5000, 10**6])
+@pytest.mark.parametrize("workers", [1, 3, 16])
+def test_shares_are_neither_many_nor_so_long_that_nobody_can_interrupt(count, workers):
+    shares = threads.shares(count, workers)
+    assert [i for share in shares for i in (share.start, share.stop)][1:-1:2] == [s.start for s in shares[1:]]
+    assert sum(share.stop - share.start for share in shares) == count
+    assert all(share.stop - share.start <= 4096 for share in shares)
+    assert len(shares) <= max(4 * workers, -(-count // 4096))

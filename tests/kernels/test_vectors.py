@@ -10,6 +10,7 @@ from symrelu.kernels import vectors
 from symrelu.kernels.vectors import (
     add_scaled,
     combined,
+    concatenated,
     cross_gram,
     inner,
     inner_each,
@@ -108,3 +109,12 @@ def test_the_parts_of_a_long_array_are_put_together():
     assert_allclose(cross_gram(A, B), A.T @ B, rtol=1e-10)
     assert_allclose(product(A, small), A @ small, rtol=1e-10, atol=1e-12)
     assert_array_equal(scale_columns(A, small[0]), A * small[0])
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [3, 0, 2], [100, 1, 300]])
+def test_arrays_one_after_the_other(sizes, monkeypatch):
+    monkeypatch.setattr(vectors, "_PART", 16)
+    parts = [np.arange(size, dtype=np.int32) + k for k, size in enumerate(sizes)]
+    together = concatenated(parts, np.int32)
+    assert together.dtype == np.int32
+    assert_array_equal(together, np.concatenate([np.empty(0, np.int32), *parts]))

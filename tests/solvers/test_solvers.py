@@ -33,7 +33,6 @@ from symrelu.fit.starts import STARTS
 from symrelu.fit.starts import start as starting_factor
 from symrelu.fitted.history import Status
 from symrelu.kernels import threads
-from symrelu.operators import host
 from symrelu.solvers import AAPB, get_solver
 from symrelu.solvers import SOLVERS as NAMES
 
@@ -71,7 +70,7 @@ def test_same_path_on_every_operator(solver, name, label):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_same_bits_on_any_number_of_threads(solver, name, dtype, monkeypatch):
     """Whole fits, with several blocks of rows in every part of a step."""
-    monkeypatch.setattr(host, "_ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(threads, "_SMALLEST_SHARE", 1)
     problem = dataclasses.replace(PROBLEMS["everything"], M=PROBLEMS["everything"].M.astype(dtype))
     ends = []
     for count in (1, 2, 3, 4, 8, 16):

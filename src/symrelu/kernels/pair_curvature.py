@@ -27,13 +27,11 @@ from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
 from symrelu.kernels.pair_passes import Entries, PositivePairs, positive_pairs, product_of_rows
 from symrelu.kernels.row_references import new_references
-from symrelu.kernels.row_systems import factorise
-from symrelu.kernels.threads import run_tasks, slices, workers_for
-
-_ROWS_AT_ONCE = 256
+from symrelu.kernels.row_systems import factorise, substitute
+from symrelu.kernels.threads import run_tasks, shares, workers_for
 
 # A multiplication in a product of two single rows takes as long as this many in a product of matrices.
-_SLOWNESS = 6
+_SLOWNESS = 12
 
 
 class CurvedPairs(NamedTuple):
@@ -90,12 +88,13 @@ def curved_pairs(
     np.cumsum(lengths, out=indptr[1:])
     size = indptr[-1]
     pairs = CurvedPairs(indptr, np.empty(size, np.int32), np.empty(size, U.dtype), np.empty(size, U.dtype))
+    workers = workers_for(_SLOWNESS * rank * len(support.indices))
     run_tasks(
         lambda part: fill_rows(
             part.start, part.stop, signed, U, widths, support, near, zero_weight, at_least, pairs
         ),
-        slices(n, _ROWS_AT_ONCE),
-        workers_for(_SLOWNESS * rank * len(support.indices)),
+        shares(n, workers),
+        workers,
     )
     return pairs
 
@@ -153,10 +152,11 @@ def curvature_product(
     D = np.ascontiguousarray(D)
     out = np.empty((n, rank), V.dtype)
     weight = V.dtype.type(alpha)
+    workers = workers_for(2 * _SLOWNESS * rank * len(pairs.indices))
     run_tasks(
         lambda part: multiply_rows(part.start, part.stop, pairs, V, signs, D, weight, out),
-        slices(n, _ROWS_AT_ONCE),
-        workers_for(2 * _SLOWNESS * rank * len(pairs.indices)),
+        shares(n, workers),
+        workers,
     )
     return out
 
@@ -204,10 +204,11 @@ def factored_rows(pairs: CurvedPairs, V: np.ndarray, ridge: float) -> np.ndarray
     n, rank = V.shape
     factors = np.empty((n, rank, rank), V.dtype)
     added = V.dtype.type(ridge)
+    workers = workers_for(_SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6))
     run_tasks(
         lambda part: factor_rows(part.start, part.stop, pairs, V, added, factors),
-        slices(n, _ROWS_AT_ONCE),
-        workers_for(_SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6)),
+        shares(n, workers),
+        workers,
     )
     return factors
 
@@ -243,10 +244,11 @@ def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the solutions of the systems of all rows, for right-hand sides in the rows of G."""
     n, rank = G.shape
     out = np.empty_like(G)
+    workers = workers_for(_SLOWNESS * rank * G.size)
     run_tasks(
         lambda part: solve_part(part.start, part.stop, factors, G, out),
-        slices(n, _ROWS_AT_ONCE),
-        workers_for(_SLOWNESS * rank * G.size),
+        shares(n, workers),
+        workers,
     )
     return out
 
@@ -256,21 +258,7 @@ def solve_part(first, last, factors, G, out):  # type: ignore[no-untyped-def]
     """Solve the systems of some rows."""
     for i in range(first, last):
         out[i] = G[i]
-        substitute_by_rows(factors[i], out[i])
-
-
-@compiled
-def substitute_by_rows(L, x):  # type: ignore[no-untyped-def]
-    """Overwrite x by the solution y of L L^T y = x, reading only rows of L: twice as fast for many systems."""
-    for i in range(len(x)):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(len(x) - 1, -1, -1):
-        x[i] /= L[i, i]
-        for k in range(i):
-            x[k] -= L[i, k] * x[i]
+        substitute(factors[i], out[i], len(out[i]))
 
 
 @lru_cache

@@ -27,17 +27,20 @@ from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.bits import trailing_zeros
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.row_references import References
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 from symrelu.kernels.transposition import transposed
+from symrelu.kernels.vectors import concatenated
 
 # Cost of comparing a pair with the threshold, in multiplications of a matrix product.
 _WORK_OF_COMPARING = 8
 
 # Cost of copying a pair of a list, in the same unit.
-_WORK_OF_MERGING = 10
-_ROWS_AT_ONCE = 1024
+_WORK_OF_MERGING = 40
 
 _ROUNDING = 4  # times rank and eps: more than the rounding error of a cosine
+
+_BLOCKS_OF_A_SCAN = 64
+_SMALLEST_SIDE, _LARGEST_SIDE = 128, 384
 
 _FIRST_CAPACITY = 1024  # candidates of a block of rows; the buffer grows if there are more
 
@@ -59,6 +62,11 @@ class TooManyPairs(Exception):
 def most_pairs(n: int, rank: int) -> int:
     """Return the number of pairs that a list may hold."""
     return min(_PAIRS_PER_COLUMN * rank * n, n * (n + 1) // 2)
+
+
+def scan_side(n: int) -> int:
+    """Return the side of the tiles of a scan: large ones are faster, but each worker needs a few of them."""
+    return min(max(n // _BLOCKS_OF_A_SCAN, _SMALLEST_SIDE), _LARGEST_SIDE)
 
 
 def scan_all(references: References, slack: float, known: Any, side: int, most: int) -> PairList:
@@ -105,7 +113,8 @@ def scan_again(
     place = np.full(n, -1, np.int64)  # of each row among those that were scanned
     place[rows] = np.arange(len(rows))
     lengths = np.empty(n, np.int64)
-    parts, workers = slices(n, _ROWS_AT_ONCE), workers_for(_WORK_OF_MERGING * len(old.indices))
+    workers = workers_for(_WORK_OF_MERGING * len(old.indices))
+    parts = shares(n, workers)
     run_tasks(
         lambda part: count_rows(part.start, part.stop, *old, moved, place, *found, *lower_list, lengths),
         parts,
@@ -160,7 +169,7 @@ def _scan(
     run_tasks(scan, range(len(blocks)), workers_for(pairs * (rank + _WORK_OF_COMPARING)))
     if total[0] > most:
         raise TooManyPairs
-    return _starts(counts), np.concatenate([np.empty(0, np.int32), *found])
+    return _starts(counts), concatenated(found, np.int32)
 
 
 @compiled

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 
-# Rows that a thread takes at once.
+# Rows that a thread counts at once.
 _ROWS_AT_ONCE = 1024
 
 # Cost of a number that is compared with its reference, and of a cosine that is counted, in multiplications of a
 # matrix product.
-_WORK_OF_MOVING = 10
-_WORK_OF_COUNTING = 60
+_WORK_OF_MOVING = 60
+_WORK_OF_COUNTING = 120
 
 # Rows of X that are sampled, and the edges of the bins in which their cosines are counted.
 SAMPLED_ROWS = 32
@@ -46,10 +46,11 @@ def new_references(U: np.ndarray, signs: np.ndarray) -> References:
 
 def refer(references: References, rows: np.ndarray, U: np.ndarray) -> None:
     """Make the present rows of U, those with the given numbers, the references."""
+    workers = workers_for(_WORK_OF_MOVING * len(rows) * U.shape[1])
     run_tasks(
         lambda part: refer_rows(rows[part], U, references.directions, references.lengths),
-        slices(len(rows), _ROWS_AT_ONCE),
-        workers_for(_WORK_OF_MOVING * len(rows) * U.shape[1]),
+        shares(len(rows), workers),
+        workers,
     )
 
 
@@ -78,12 +79,13 @@ def movement(references: References, U: np.ndarray) -> np.ndarray:
     U : ndarray of shape (n, rank)
     """
     moved = np.empty(len(U))
+    workers = workers_for(_WORK_OF_MOVING * U.size)
     run_tasks(
         lambda part: movement_of_rows(
             part.start, part.stop, U, references.directions, references.lengths, moved
         ),
-        slices(len(U), _ROWS_AT_ONCE),
-        workers_for(_WORK_OF_MOVING * U.size),
+        shares(len(U), workers),
+        workers,
     )
     return moved
 

@@ -14,12 +14,12 @@ from symrelu.kernels.jit import compiled
 
 
 @compiled
-def solve_rows(first, last, indptr, indices, V, ridge, inverse, T, right, out):  # type: ignore[no-untyped-def]
+def solve_rows(first, last, indptr, indices, V, ridge, T, right, out):  # type: ignore[no-untyped-def]
     """Solve the systems of the rows from ``first`` to ``last``.
 
-    ``inverse`` is that of the ridge, and T is V times it. ``right`` and ``out`` are tuples of arrays of the
-    shape of V: row i of each array in ``right`` is a right-hand side of system i, and its solution is written
-    to the same row of ``out``.
+    T is V times the inverse of the ridge. ``right`` and ``out`` are tuples of arrays of the shape of V: row i
+    of each array in ``right`` is a right-hand side of system i, and the same row of ``out``, which holds it
+    times that inverse, is overwritten by the solution.
     """
     rank = V.shape[1]
     longest = 0
@@ -28,14 +28,16 @@ def solve_rows(first, last, indptr, indices, V, ridge, inverse, T, right, out): 
     side = min(longest, rank)
     system = np.empty((side, side), V.dtype)
     x = np.empty(side, V.dtype)
-    for m in range(len(right)):
-        np.dot(right[m][first:last], inverse, out[m][first:last])
+    V_S, T_S = np.empty((side, rank), V.dtype), np.empty((side, rank), V.dtype)
     for i in range(first, last):
         neighbours = indices[indptr[i] : indptr[i + 1]]
         if neighbours.size < rank:
-            form_short_system(neighbours, V, T, system)
+            for a in range(neighbours.size):  # next to each other, they are read much faster
+                copy(V[neighbours[a]], V_S[a])
+                copy(T[neighbours[a]], T_S[a])
+            form_short_system(neighbours.size, V_S, T_S, system)
             for m in range(len(right)):
-                solve_short_row(neighbours, V, T, system, x, out[m][i])
+                solve_short_row(neighbours.size, V_S, T_S, system, x, out[m][i])
         else:
             form_long_system(neighbours, V, ridge, system)
             for m in range(len(right)):
@@ -43,83 +45,93 @@ def solve_rows(first, last, indptr, indices, V, ridge, inverse, T, right, out): 
 
 
 @compiled
-def form_short_system(neighbours, V, T, system):  # type: ignore[no-untyped-def]
-    """Write the Cholesky factor of I + V_S T_S^T, for a row with fewer entries than columns."""
-    for a in range(neighbours.size):
+def form_short_system(k, V_S, T_S, system):  # type: ignore[no-untyped-def]
+    """Factorise I + V_S T_S^T, for a row with fewer entries than columns."""
+    for a in range(k):
         for b in range(a + 1):
-            total = V.dtype.type(1 if a == b else 0)
-            for c in range(V.shape[1]):
-                total += V[neighbours[a], c] * T[neighbours[b], c]
-            system[a, b] = total
-    factorise(system, neighbours.size)
+            system[a, b] = inner_product(V_S[a], T_S[b])
+        system[a, a] += V_S.dtype.type(1)
+    factorise(system, k)
 
 
 @compiled
-def solve_short_row(neighbours, V, T, system, x, out):  # type: ignore[no-untyped-def]
+def solve_short_row(k, V_S, T_S, system, x, out):  # type: ignore[no-untyped-def]
     """Overwrite z = ridge^-1 b by the solution, by Woodbury's identity."""
-    k, rank = neighbours.size, V.shape[1]
     for a in range(k):
-        total = V.dtype.type(0)
-        for c in range(rank):
-            total += V[neighbours[a], c] * out[c]
-        x[a] = total
+        x[a] = inner_product(V_S[a], out)
     substitute(system, x, k)
     for a in range(k):
-        for c in range(rank):
-            out[c] -= T[neighbours[a], c] * x[a]
+        subtract_multiple(out, x[a], T_S[a])
 
 
 @compiled
 def form_long_system(neighbours, V, ridge, system):  # type: ignore[no-untyped-def]
-    """Write the Cholesky factor of V_S^T V_S + ridge, for a row with at least as many entries as columns."""
+    """Factorise V_S^T V_S + ridge, for a row with at least as many entries as columns."""
     rank = V.shape[1]
     for a in range(rank):
-        for b in range(a + 1):
-            system[a, b] = ridge[a, b]
+        copy(ridge[a, : a + 1], system[a, : a + 1])
     for p in range(neighbours.size):
         v = V[neighbours[p]]
         for a in range(rank):
-            for b in range(a + 1):
-                system[a, b] += v[a] * v[b]
+            subtract_multiple(system[a, : a + 1], -v[a], v[: a + 1])
     factorise(system, rank)
 
 
 @compiled
 def solve_long_row(right, system, x, out):  # type: ignore[no-untyped-def]
     """Write the solution without a transformation."""
-    for c in range(len(right)):
-        x[c] = right[c]
+    copy(right, x)
     substitute(system, x, len(right))
-    for c in range(len(right)):
-        out[c] = x[c]
+    copy(x[: len(right)], out)
 
 
 @compiled
 def factorise(A, n):  # type: ignore[no-untyped-def]
     """Overwrite the lower triangle of the leading n x n part of A by its Cholesky factor.
 
-    A pivot that rounding has made nonpositive becomes infinite: that unknown is then zero in every solution.
+    In place of the diagonal it has the reciprocals, since divisions are slow. That of a pivot that rounding has
+    made nonpositive is zero: that unknown is then zero in every solution.
     """
     # Written out because LAPACK would stop at such a pivot.
     for j in range(n):
+        row = A[j]
         for k in range(j):
-            A[j, j] -= A[j, k] * A[j, k]
-        A[j, j] = np.sqrt(A[j, j]) if A[j, j] > 0 else np.inf
-        for i in range(j + 1, n):
-            total = A[i, j]
-            for k in range(j):
-                total -= A[i, k] * A[j, k]
-            A[i, j] = total / A[j, j]
+            row[k] = (row[k] - inner_product(row[:k], A[k, :k])) * A[k, k]
+        pivot = row[j] - inner_product(row[:j], row[:j])
+        row[j] = 1 / np.sqrt(pivot) if pivot > 0 else 0.0
 
 
 @compiled
 def substitute(L, x, n):  # type: ignore[no-untyped-def]
-    """Overwrite x by the solution y of L L^T y = x."""
+    """Overwrite x by the solution y of L L^T y = x, for L as :func:`factorise` gives it."""
     for i in range(n):
-        for k in range(i):
-            x[i] -= L[i, k] * x[k]
-        x[i] /= L[i, i]
+        x[i] = (x[i] - inner_product(L[i, :i], x[:i])) * L[i, i]
     for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            x[i] -= L[k, i] * x[k]
-        x[i] /= L[i, i]
+        x[i] *= L[i, i]
+        subtract_multiple(x[:i], x[i], L[i, :i])  # by rows: columns of L are not next to each other
+
+
+# Loops over one-dimensional slices, from zero on, vectorise.
+
+
+@compiled
+def inner_product(a, b):  # type: ignore[no-untyped-def]
+    """Return the sum of a * b."""
+    total = a.dtype.type(0)
+    for c in range(a.size):
+        total += a[c] * b[c]
+    return total
+
+
+@compiled
+def subtract_multiple(a, weight, b):  # type: ignore[no-untyped-def]
+    """Subtract a multiple of b from a."""
+    for c in range(a.size):
+        a[c] -= weight * b[c]
+
+
+@compiled
+def copy(a, b):  # type: ignore[no-untyped-def]
+    """Write a to the beginning of b."""
+    for c in range(a.size):
+        b[c] = a[c]

@@ -27,6 +27,9 @@ Task = TypeVar("Task")
 # A thread with less work, in multiplications of a matrix product, takes longer to start than it saves.
 MIN_WORK_OF_A_THREAD = 2e7
 
+_SHARES_OF_A_WORKER = 4
+_SMALLEST_SHARE, _LARGEST_SHARE = 128, 4096
+
 
 @lru_cache(maxsize=1)
 def _blas_libraries() -> tuple[Any, ...]:
@@ -99,6 +102,13 @@ def slices(count: int, size: int) -> list[slice]:
     """Return slices of ``range(count)`` with at most ``size`` items each."""
     # scikit-learn's gen_batches takes 20 us to check its arguments, more than the work on a small matrix.
     return [slice(begin, min(begin + size, count)) for begin in range(0, count, size)]
+
+
+def shares(count: int, workers: int) -> list[slice]:
+    """Return slices of ``range(count)``, a few for each worker, for work that does not depend on the slices."""
+    # Python hands out one slice at a time, which takes 20 us. Ctrl-C is handled between two of them.
+    size = -(-count // (_SHARES_OF_A_WORKER * workers))
+    return slices(count, min(max(size, _SMALLEST_SHARE), _LARGEST_SHARE))
 
 
 class Order:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 
-# Parts into which the rows are divided; a number for each part and column is held.
+# Parts into which the rows are divided at most; a number for each part and column is held.
 _PARTS = 16
-_COLUMNS_AT_ONCE = 4096
 
-# Cost of an entry, in multiplications of a matrix product.
-_WORK_OF_AN_ENTRY = 40
+# Cost of an entry, and of a column, in multiplications of a matrix product.
+_WORK_OF_AN_ENTRY = 200
+_WORK_OF_A_COLUMN = 200
 
 
 class Transposed(NamedTuple):
@@ -43,21 +43,19 @@ def transposed(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n: int
     -------
     entries : Transposed
     """
-    parts = slices(len(rows), max(1, -(-len(rows) // _PARTS)))
-    counts = np.zeros((len(parts), n), np.int64)
-    workers = workers_for(_WORK_OF_AN_ENTRY * len(indices))
+    workers = workers_for(_WORK_OF_AN_ENTRY * len(indices) + _WORK_OF_A_COLUMN * n)
+    parts = slices(len(rows), max(1, -(-len(rows) // min(workers, _PARTS))))
+    columns = shares(n, workers)
+    counts = np.empty((len(parts), n), np.int64)
     run_tasks(
         lambda k: count_part(parts[k].start, parts[k].stop, rows, indptr, indices, below, counts[k]),
         range(len(parts)),
         workers,
     )
     starts = np.zeros(n + 1, np.int64)
-    np.cumsum(counts.sum(axis=0), out=starts[1:])
-    run_tasks(
-        lambda columns: to_starts(columns.start, columns.stop, starts, counts),
-        slices(n, _COLUMNS_AT_ONCE),
-        workers,
-    )
+    run_tasks(lambda part: np.sum(counts[:, part], axis=0, out=starts[1:][part]), columns, workers)
+    np.cumsum(starts, out=starts)
+    run_tasks(lambda part: to_starts(part.start, part.stop, starts, counts), columns, workers)
     found, places = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int64)
     run_tasks(
         lambda k: fill_part(
@@ -72,6 +70,8 @@ def transposed(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n: int
 @compiled
 def count_part(first, last, rows, indptr, indices, below, counts):  # type: ignore[no-untyped-def]
     """Count the entries of some rows on the given side of the diagonal, by column."""
+    for j in range(counts.size):
+        counts[j] = 0
     for t in range(first, last):
         for p in range(indptr[t], indptr[t + 1]):
             if indices[p] != rows[t] and (indices[p] < rows[t]) == below:

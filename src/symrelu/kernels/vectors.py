@@ -104,7 +104,21 @@ def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     def multiply(rows: slice) -> None:
         np.dot(A[rows], B, out=out[rows])
 
-    run_tasks(multiply, _parts_of_rows(A), workers_for(A.size * B.shape[1]))
+    run_tasks(multiply, _parts_of_rows(A), workers_for(_work_of_products(A, B)))
+    return out
+
+
+def concatenated(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
+    """Return one array with all numbers of several, in threads."""
+    ends = np.cumsum([part.size for part in parts], dtype=np.int64)
+    out = np.empty(ends[-1] if len(parts) else 0, dtype)
+
+    def write(k: int) -> None:
+        out[ends[k] - parts[k].size : ends[k]] = parts[k]
+
+    if out.size <= _PART:
+        return np.concatenate([np.empty(0, dtype), *parts])
+    run_tasks(write, range(len(parts)), workers_for(_SLOWNESS * out.size))
     return out
 
 
@@ -121,8 +135,13 @@ def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
         a, b = (C[parts[k]].astype(kind, copy=False) for C in (A, B))
         np.dot(a.T, b, out=grams[k])
 
-    run_tasks(multiply, range(len(parts)), workers_for(A.size * B.shape[1]))
+    run_tasks(multiply, range(len(parts)), workers_for(_work_of_products(A, B)))
     return grams.sum(axis=0)
+
+
+def _work_of_products(A: np.ndarray, B: np.ndarray) -> float:
+    """Return the work of multiplying a long array and reading it."""
+    return A.size * (_SLOWNESS + B.shape[1])
 
 
 def _run(work: Callable[[Any], None], parts: Sequence[Any], numbers: int) -> None:

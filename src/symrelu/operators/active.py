@@ -136,7 +136,7 @@ class ActiveOperator(SparseOperator):
             return None
         U = np.ascontiguousarray(U)
         counts = sample_cosines(U, self.signs, self._not_zero)
-        candidates = self._candidates or Candidates(self.signs, self._not_zero, self.side)
+        candidates = self._candidates or Candidates(self.signs, self._not_zero, self._scan_side)
         self._candidates = None
         try:
             if not self._list_pays(counts, candidates, reach):

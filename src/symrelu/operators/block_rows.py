@@ -16,11 +16,10 @@ from scipy import sparse
 from symrelu.kernels.block_grid import BlockGrid
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
-from symrelu.kernels.threads import allowed_threads, run_tasks, slices
+from symrelu.kernels.threads import allowed_threads, run_tasks, shares
+from symrelu.kernels.vectors import product
 from symrelu.operators.block_data import BlockOrder, load_block
 from symrelu.operators.block_tasks import Panels, on_worker
-
-_ROWS_AT_ONCE = 256  # rows whose small systems are solved in one call
 
 
 class PanelRows:
@@ -146,18 +145,18 @@ def solve_part(
     solutions = {}
     for one in panels:
         rows = one.rows_of(V, grid)
-        T = rows @ inverse
+        T = product(rows, inverse)
         sides = tuple(np.array(side[one.panel], order="C") for side in right)
-        found = tuple(map(np.empty_like, sides))
+        found = tuple(product(side, inverse) for side in sides)
         support = one.M.indptr.astype(np.int64), one.M.indices
-        work = functools.partial(_solve, support, rows, ridge, inverse, T, sides, found)
-        run_tasks(work, slices(grid.height(one.panel), _ROWS_AT_ONCE), workers=allowed_threads())
+        work = functools.partial(_solve, support, rows, ridge, T, sides, found)
+        run_tasks(work, shares(grid.height(one.panel), allowed_threads()), allowed_threads())
         solutions[one.panel] = list(found)
     return solutions
 
 
-def _solve(support: Any, V: Any, ridge: Any, inverse: Any, T: Any, right: Any, out: Any, rows: slice) -> None:
-    solve_rows(rows.start, rows.stop, *support, V, ridge, inverse, T, right, out)
+def _solve(support: Any, V: Any, ridge: Any, T: Any, right: Any, out: Any, rows: slice) -> None:
+    solve_rows(rows.start, rows.stop, *support, V, ridge, T, right, out)
 
 
 def warm_up_rows(dtype: Any) -> None:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
-from symrelu.kernels.threads import run_tasks, slices, workers_for
+from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.vectors import (
     add_scaled,
     combined,
@@ -24,11 +24,8 @@ from symrelu.kernels.vectors import (
 )
 from symrelu.operators.base import Operator
 
-# Rows whose small systems are solved in one call.
-_ROWS_AT_ONCE = 256
-
 # A multiplication in a small system takes as long as this many in a matrix product.
-_SLOWNESS = 10
+_SLOWNESS = 20
 
 
 class HostOperator(Operator):
@@ -132,15 +129,15 @@ class SupportOperator(ThreadedOperator):
         inverse = np.linalg.inv(ridge)
         T = product(V, inverse)
         right = tuple(map(np.ascontiguousarray, right))
-        solutions = tuple(map(np.empty_like, right))
+        solutions = tuple(product(side, inverse) for side in right)
 
         # The rows are independent of each other, so the number of workers does not change the result.
         def solve(rows: slice) -> None:
-            solve_rows(rows.start, rows.stop, indptr, indices, V, ridge, inverse, T, right, solutions)
+            solve_rows(rows.start, rows.stop, indptr, indices, V, ridge, T, right, solutions)
 
         side = min(self.n_positive / self.n, V.shape[1])  # of an average system
-        work = _SLOWNESS * self.n_positive * V.shape[1] * side
-        run_tasks(solve, slices(self.n, _ROWS_AT_ONCE), workers_for(work))
+        workers = workers_for(_SLOWNESS * self.n_positive * V.shape[1] * side)
+        run_tasks(solve, shares(self.n, workers), workers)
         return solutions
 
     def warm_up(self) -> None:
@@ -148,4 +145,4 @@ class SupportOperator(ThreadedOperator):
         # others have two.
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
         for right in ((one,), (one, one)):
-            solve_rows(0, 0, *no_rows, one, one, one, one, right, right)
+            solve_rows(0, 0, *no_rows, one, one, one, right, right)

@@ -108,8 +108,8 @@ class LBFGS:
         """Return the new state with the last step in its memory, if it has positive curvature."""
         S, Y = op.add_scaled(new.U, -1.0, old.U), op.add_scaled(new.gradient, -1.0, old.gradient)
         steps, changes = (*new.steps, S)[-self.memory :], (*new.changes, Y)[-self.memory :]
-        along_Y = op.inner_each(Y, steps)
-        if not along_Y[-1] > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_norm(op, Y)):
+        *along_Y, square_of_Y = op.inner_each(Y, (*steps, Y))
+        if not along_Y[-1] > _LEAST_CURVATURE * math.sqrt(square_norm(op, S) * square_of_Y):
             return replace(new, damping=damping)
         memory = _Memory(steps, changes, _extended(new.products, along_Y))
         return replace(new, **memory._asdict(), damping=damping)
