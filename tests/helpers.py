@@ -219,7 +219,7 @@ MONOTONE = {
 
 def runs_on(solver: str, name: str) -> bool:
     """Return whether a solver of the table runs on an operator of the table."""
-    return not (solver == "Newton" and name in TORCH)  # torch does not offer the curvature
+    return not (solver == "Newton" and name in TORCH | CUDA)  # torch does not offer the curvature
 
 
 def random_problem(

@@ -78,7 +78,7 @@ def test_several_arrays_at_once(dtype, seed, n, count, order):
 @pytest.mark.blas_threads
 def test_threads_do_not_change_a_bit(monkeypatch):
     A, *others = (draw(k, (70_000, 4), np.float32, "C") for k in range(4))
-    assert A.size > 2 * vectors._PART
+    assert A.size > vectors._WHOLE
     found = []
     for count in (1, 3):
         monkeypatch.setattr(vectors, "workers_for", lambda work, count=count: count)
@@ -104,7 +104,7 @@ def test_long_arrays_and_small_ones(dtype, seed, n, rank, orders):
 
 
 def test_the_parts_of_a_long_array_are_put_together():
-    A, B = (draw(k, (3 * vectors._PART // 4 + 5, 4), np.float64, "C") for k in range(2))
+    A, B = (draw(k, (3 * vectors._WHOLE // 4 + 5, 4), np.float64, "C") for k in range(2))
     small = draw(2, (4, 4), np.float64, "C")
     assert_allclose(cross_gram(A, B), A.T @ B, rtol=1e-10)
     assert_allclose(product(A, small), A @ small, rtol=1e-10, atol=1e-12)
@@ -113,7 +113,7 @@ def test_the_parts_of_a_long_array_are_put_together():
 
 @pytest.mark.parametrize("sizes", [[], [0], [3, 0, 2], [100, 1, 300]])
 def test_arrays_one_after_the_other(sizes, monkeypatch):
-    monkeypatch.setattr(vectors, "_PART", 16)
+    monkeypatch.setattr(vectors, "_WHOLE", 16)
     parts = [np.arange(size, dtype=np.int32) + k for k, size in enumerate(sizes)]
     together = concatenated(parts, np.int32)
     assert together.dtype == np.int32

@@ -20,7 +20,7 @@ from symrelu.fit.stages import Stage
 from symrelu.fit.stopping import LoopState, check_stopping, initial_loop_state, next_loop_state
 from symrelu.fitted.history import Record, Status
 from symrelu.operators.base import EvaluationFailed, Operator
-from symrelu.solvers.base import Solver, State, check_supported
+from symrelu.solvers.base import Solver, State, check_supported, square_norm
 
 if TYPE_CHECKING:
     from symrelu.fit.settings import Limits
@@ -245,8 +245,7 @@ class Fit:
         seconds = time.perf_counter() - start
         # The gradient can overflow before the objective does, and no further step could be made from it.
         numbers = (state.objective, state.gradient_norm)
-        xp = self.op.xp
-        self.moved = all(map(math.isfinite, numbers)) and bool(xp.all(xp.isfinite(state.U)))
+        self.moved = all(map(math.isfinite, numbers)) and self._is_finite(state.U)
         if not self.moved:
             self.status = Status.NON_FINITE
             return
@@ -258,6 +257,11 @@ class Fit:
             record = self._record(state, before.n_iter + 1, before.seconds + seconds)
             self._now = next_loop_state(before, state, record, self._evaluations)
         self._check_stopping()
+
+    def _is_finite(self, U: Any) -> bool:
+        # The sum of squares is much faster, but can overflow.
+        xp = self.op.xp
+        return math.isfinite(square_norm(self.op, U)) or bool(xp.all(xp.isfinite(U)))
 
     def resume(self, loop_state: LoopState) -> None:
         """Continue from a saved state, and test whether the fit had already reached its end."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from symrelu.fitted.history import Record, Status
@@ -71,15 +73,16 @@ def next_loop_state(before: LoopState, state: State, record: Record, evaluations
 
 def check_stopping(op: Operator, limits: Limits, now: LoopState) -> tuple[LoopState, Status | None]:
     """Return the state, which a test that costs a pass updates, and why the fit should stop, or None."""
+    square = cache(lambda: square_norm(op, now.state.U))
     if limits.tol and now.record.relative_error <= limits.tol:
         return now, Status.TOLERANCE
     if limits.gtol:
-        now, stationary = _check_stationarity(op, limits.gtol, now)
+        now, stationary = _check_stationarity(op, limits.gtol, now, square)
         if stationary:
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.GRADIENT
     if limits.ftol and len(now.recent_objectives) > PLATEAU_WINDOW:
         lowest, highest = min(now.recent_objectives), max(now.recent_objectives)
-        if _is_limited_by_rounding(op, now, highest - lowest):  # first, since it looks like a plateau
+        if _is_limited_by_rounding(op, now, highest - lowest, square()):  # first, since it looks like a plateau
             return now, Status.ROUNDING
         if highest - lowest <= limits.ftol * lowest:
             return now, Status.VANISHED if _has_vanished(op, now.state) else Status.PLATEAU
@@ -90,8 +93,10 @@ def check_stopping(op: Operator, limits: Limits, now: LoopState) -> tuple[LoopSt
     return now, None
 
 
-def _check_stationarity(op: Operator, gtol: float, now: LoopState) -> tuple[LoopState, bool]:
-    bound = gtol * (2 * op.norm + op.alpha) * math.sqrt(square_norm(op, now.state.U))
+def _check_stationarity(
+    op: Operator, gtol: float, now: LoopState, square: Callable[[], float]
+) -> tuple[LoopState, bool]:
+    bound = gtol * (2 * op.norm + op.alpha) * math.sqrt(square())
     if not now.state.gradient_norm <= bound:  # rather than >, so that NaN is not stationary
         return now, False
     if now.state.gradient_at_U:
@@ -118,9 +123,9 @@ def _has_vanished(op: Operator, state: State) -> bool:
     return small and state.objective >= (1 - _NO_BETTER) * of_zero
 
 
-def _is_limited_by_rounding(op: Operator, now: LoopState, change: float) -> bool:
-    """Whether rounding hides further progress, given the recent change of the objective."""
-    rounding, residual = op.eps * square_norm(op, now.state.U), math.sqrt(2 * now.state.latent_loss)
+def _is_limited_by_rounding(op: Operator, now: LoopState, change: float, square: float) -> bool:
+    """Whether rounding hides further progress, given the recent change of the objective and ||U||^2."""
+    rounding, residual = op.eps * square, math.sqrt(2 * now.state.latent_loss)
     return (
         rounding > _ROUNDING_FRACTION * residual
         and change <= _NO_PROGRESS * rounding * residual

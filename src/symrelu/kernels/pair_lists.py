@@ -41,6 +41,7 @@ _ROUNDING = 4  # times rank and eps: more than the rounding error of a cosine
 
 _BLOCKS_OF_A_SCAN = 64
 _SMALLEST_SIDE, _LARGEST_SIDE = 128, 384
+_FEWEST_ROWS = 16  # of a block, where few rows are scanned again
 
 _FIRST_CAPACITY = 1024  # candidates of a block of rows; the buffer grows if there are more
 
@@ -154,7 +155,7 @@ def _scan(
     dtype = references.directions.dtype
     # The cosines are rounded: a pair that is positive in exact arithmetic must not be missed.
     threshold = dtype.type(-slack - _ROUNDING * rank * np.finfo(dtype).eps)
-    blocks = slices(len(rows), side)
+    blocks = slices(len(rows), min(side, max(_FEWEST_ROWS, len(rows) // _BLOCKS_OF_A_SCAN)))
     found: list[Any] = [np.empty(0, np.int32)] * len(blocks)
     counts, total = np.zeros(len(rows), np.int64), np.zeros(1, np.int64)
     indptr, indices = known.indptr.astype(np.int64, copy=False), known.indices.astype(np.int32, copy=False)

@@ -21,7 +21,7 @@ from symrelu.kernels.transposition import Transposed, transposed
 from symrelu.kernels.vectors import concatenated, cross_gram
 
 # A multiplication in a product of two single rows takes as long as this many in a product of matrices.
-_SLOWNESS = 12
+_SLOWNESS = 24
 
 # Times rank and eps: more than the rounding error of a cosine in float32.
 _ROUNDING_OF_COSINES = 4

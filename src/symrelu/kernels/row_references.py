@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 1024
 
 # Cost of a number that is compared with its reference, and of a cosine that is counted, in multiplications of a
 # matrix product.
-_WORK_OF_MOVING = 60
+_WORK_OF_MOVING = 100
 _WORK_OF_COUNTING = 120
 
 # Rows of X that are sampled, and the edges of the bins in which their cosines are counted.
@@ -59,15 +59,22 @@ def refer_rows(rows, U, directions, lengths):  # type: ignore[no-untyped-def]
     """Write the directions and lengths of some rows of U."""
     for i in rows:
         largest = 0.0
-        for c in range(U.shape[1]):
-            largest = max(largest, abs(np.float64(U[i, c])))
+        u, direction = U[i], directions[i]
+        for c in range(u.size):
+            largest = max(largest, abs(np.float64(u[c])))
+        # Multiplied by powers of two, which is exact, to be about one: squares of tiny numbers would be zero.
+        # Two of them, since the reciprocal of the smallest numbers overflows.
+        lift = 1.0 if largest > 2.0**-1000 else 2.0**600
+        scale = 2.0 ** -np.floor(np.log2(largest * lift)) if largest > 0 else 0.0
         total = 0.0
-        for c in range(U.shape[1]):  # divided by the largest: squares of tiny numbers would be zero
-            part = U[i, c] / largest if largest > 0 else 0.0
+        for c in range(u.size):
+            part = u[c] * lift * scale
             total += part * part
-        lengths[i] = largest * np.sqrt(total)
-        for c in range(U.shape[1]):
-            directions[i, c] = U[i, c] / largest / np.sqrt(total) if largest > 0 else 0.0
+        root = np.sqrt(total)
+        lengths[i] = root / scale / lift if largest > 0 else 0.0
+        reciprocal = 1 / root if largest > 0 else 0.0
+        for c in range(u.size):
+            direction[c] = u[c] * lift * scale * reciprocal
 
 
 def movement(references: References, U: np.ndarray) -> np.ndarray:

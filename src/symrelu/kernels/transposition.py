@@ -53,7 +53,11 @@ def transposed(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n: int
         workers,
     )
     starts = np.zeros(n + 1, np.int64)
-    run_tasks(lambda part: np.sum(counts[:, part], axis=0, out=starts[1:][part]), columns, workers)
+
+    def add_counts(part: slice) -> None:
+        np.sum(counts[:, part], axis=0, out=starts[1:][part])
+
+    run_tasks(add_counts, columns, workers)
     np.cumsum(starts, out=starts)
     run_tasks(lambda part: to_starts(part.start, part.stop, starts, counts), columns, workers)
     found, places = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int64)

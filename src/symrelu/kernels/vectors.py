@@ -14,8 +14,9 @@ import numpy as np
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import run_tasks, single_threaded_blas, slices, workers_for
 
-# Numbers that a thread takes at once. Smaller arrays, which fit into a cache, are not divided.
-_PART = 2**17
+# Numbers that a thread takes at once, and the size up to which an array is not divided: it fits into a cache.
+_PART = 2**15
+_WHOLE = 2**17
 
 # A number that is read from memory takes as long as this many multiplications in a matrix product.
 _SLOWNESS = 100
@@ -31,7 +32,7 @@ _ARRAYS_AT_ONCE = 8
 def inner(A: np.ndarray, B: np.ndarray) -> float:
     """Return the sum of A * B, multiplied and summed in float64."""
     a, b = _flat(A, B)
-    if a.size <= _PART:
+    if a.size <= _WHOLE:
         return _inner(a, b)
     parts = slices(a.size, _PART)
     sums = np.zeros(len(parts))
@@ -48,7 +49,7 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
     out = np.empty(A.shape, A.dtype)
     a, b = _flat(A, B)
     c, factor = out.reshape(-1), A.dtype.type(weight)
-    _run(lambda part: _add_scaled(a[part], factor, b[part], c[part]), slices(a.size, _PART), a.size)
+    _run(lambda part: _add_scaled(a[part], factor, b[part], c[part]), _parts(a.size), a.size)
     return out
 
 
@@ -57,7 +58,7 @@ def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
     if not others:
         return []
     a, arrays = A.reshape(-1), _padded(others)
-    if a.size <= _PART:
+    if a.size <= _WHOLE:
         sums = np.zeros(len(others))
         _inner_each(a, arrays, 0, a.size, sums)
         return sums.tolist()
@@ -78,7 +79,7 @@ def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequ
     factor, factors = A.dtype.type(scale), np.asarray(weights, A.dtype)
     _run(
         lambda part: _combined(factor, a, factors, arrays, part.start, part.stop, c),
-        slices(a.size, _PART),
+        _parts(a.size),
         a.size * (1 + len(others)),
     )
     return out
@@ -86,7 +87,7 @@ def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequ
 
 def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return A * weights, with one weight for each column."""
-    if A.size <= _PART or not A.flags.c_contiguous:
+    if A.size <= _WHOLE or not A.flags.c_contiguous:
         return A * weights
     out = np.empty_like(A)
 
@@ -116,7 +117,7 @@ def concatenated(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
     def write(k: int) -> None:
         out[ends[k] - parts[k].size : ends[k]] = parts[k]
 
-    if out.size <= _PART:
+    if out.size <= _WHOLE:
         return np.concatenate([np.empty(0, dtype), *parts])
     run_tasks(write, range(len(parts)), workers_for(_SLOWNESS * out.size))
     return out
@@ -125,7 +126,7 @@ def concatenated(parts: Sequence[np.ndarray], dtype: Any) -> np.ndarray:
 def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Return A^T B for two long arrays, in their type or another one."""
     kind = np.dtype(dtype or A.dtype)
-    if A.size <= _PART:
+    if A.size <= _WHOLE:
         with single_threaded_blas():
             return np.dot(A.astype(kind, copy=False).T, B.astype(kind, copy=False))
     parts = _parts_of_rows(A)
@@ -154,8 +155,12 @@ def _run(work: Callable[[Any], None], parts: Sequence[Any], numbers: int) -> Non
         work(part)
 
 
+def _parts(size: int) -> list[slice]:
+    return slices(size, _PART if size > _WHOLE else max(1, size))
+
+
 def _parts_of_rows(A: np.ndarray) -> list[slice]:
-    return slices(len(A), max(1, _PART // max(1, A.shape[1])))
+    return slices(len(A), max(1, (_PART if A.size > _WHOLE else A.size) // max(1, A.shape[1])))
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

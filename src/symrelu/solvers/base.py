@@ -116,7 +116,7 @@ def square_norm(op: Operator, A: Any) -> float:
 
 def objective(op: Operator, U: Any, latent_loss: float) -> float:
     """Return latent_loss + alpha / 2 ||U||^2."""
-    return latent_loss + op.alpha / 2 * square_norm(op, U)
+    return latent_loss + op.alpha / 2 * square_norm(op, U) if op.alpha else latent_loss
 
 
 def check_count(solver: Any, name: str) -> None:
