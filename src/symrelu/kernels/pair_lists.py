@@ -41,7 +41,7 @@ _ROUNDING = 4  # times rank and eps: more than the rounding error of a cosine
 
 _BLOCKS_OF_A_SCAN = 64
 _SMALLEST_SIDE, _LARGEST_SIDE = 128, 384
-_FEWEST_ROWS = 16  # of a block, where few rows are scanned again
+_FEWEST_ROWS = 96  # of a block, where few rows are scanned again
 
 _FIRST_CAPACITY = 1024  # candidates of a block of rows; the buffer grows if there are more
 

@@ -14,12 +14,15 @@ import numpy as np
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import run_tasks, single_threaded_blas, slices, workers_for
 
-# Numbers that a thread takes at once, and the size up to which an array is not divided: it fits into a cache.
-_PART = 2**15
+# Arrays up to this size, which fit into a cache, are not divided.
 _WHOLE = 2**17
 
+# Numbers of a sum whose result is added to those of the others, and numbers of one call of BLAS.
+_PART = 2**15
+_PART_OF_PRODUCTS = 2**16
+
 # A number that is read from memory takes as long as this many multiplications in a matrix product.
-_SLOWNESS = 100
+_SLOWNESS = 50
 
 # Numbers of an array that stay in a cache while those of others pass by: few enough for the second cache of a
 # core, and so many that memory is read ahead.
@@ -34,13 +37,8 @@ def inner(A: np.ndarray, B: np.ndarray) -> float:
     a, b = _flat(A, B)
     if a.size <= _WHOLE:
         return _inner(a, b)
-    parts = slices(a.size, _PART)
-    sums = np.zeros(len(parts))
-
-    def add(k: int) -> None:
-        sums[k] = _inner(a[parts[k]], b[parts[k]])
-
-    _run(add, range(len(parts)), a.size)
+    sums = np.zeros(-(-a.size // _PART))
+    _run(lambda parts: _inner_of_parts(a, b, parts.start, parts.stop, sums), len(sums), a.size)
     return float(sums.sum())
 
 
@@ -49,7 +47,7 @@ def add_scaled(A: np.ndarray, weight: float, B: np.ndarray) -> np.ndarray:
     out = np.empty(A.shape, A.dtype)
     a, b = _flat(A, B)
     c, factor = out.reshape(-1), A.dtype.type(weight)
-    _run(lambda part: _add_scaled(a[part], factor, b[part], c[part]), _parts(a.size), a.size)
+    _run(lambda part: _add_scaled(a[part], factor, b[part], c[part]), a.size, a.size)
     return out
 
 
@@ -62,11 +60,10 @@ def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
         sums = np.zeros(len(others))
         _inner_each(a, arrays, 0, a.size, sums)
         return sums.tolist()
-    parts = slices(a.size, _PART)
-    sums = np.zeros((len(parts), len(others)))
+    sums = np.zeros((-(-a.size // _PART), len(others)))
     _run(
-        lambda k: _inner_each(a, arrays, parts[k].start, parts[k].stop, sums[k]),
-        range(len(parts)),
+        lambda parts: _inner_each_of_parts(a, arrays, parts.start, parts.stop, sums),
+        len(sums),
         a.size * len(others),
     )
     return sums.sum(axis=0).tolist()
@@ -79,7 +76,7 @@ def combined(scale: float, A: np.ndarray, weights: Sequence[float], others: Sequ
     factor, factors = A.dtype.type(scale), np.asarray(weights, A.dtype)
     _run(
         lambda part: _combined(factor, a, factors, arrays, part.start, part.stop, c),
-        _parts(a.size),
+        a.size,
         a.size * (1 + len(others)),
     )
     return out
@@ -94,7 +91,7 @@ def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
     def multiply(rows: slice) -> None:
         np.multiply(A[rows], weights, out=out[rows])
 
-    _run(multiply, _parts_of_rows(A), A.size)
+    _run(multiply, len(A), A.size)
     return out
 
 
@@ -145,22 +142,18 @@ def _work_of_products(A: np.ndarray, B: np.ndarray) -> float:
     return A.size * (_SLOWNESS + B.shape[1])
 
 
-def _run(work: Callable[[Any], None], parts: Sequence[Any], numbers: int) -> None:
-    """Work on parts that together read so many numbers, in threads if there are several parts."""
-    if len(parts) > 1:
-        run_tasks(work, parts, workers_for(_SLOWNESS * numbers))
-        return
-    # Of a small array, which takes a few microseconds: to count the threads would take longer.
-    for part in parts:
-        work(part)
-
-
-def _parts(size: int) -> list[slice]:
-    return slices(size, _PART if size > _WHOLE else max(1, size))
+def _run(work: Callable[[slice], None], count: int, numbers: int) -> None:
+    """Divide the items up to ``count``, for which so many numbers are read, among threads: a slice for each."""
+    # A small array takes a few microseconds: to count the threads would take longer.
+    workers = workers_for(_SLOWNESS * numbers) if numbers > _WHOLE else 1
+    if workers > 1:
+        run_tasks(work, slices(count, -(-count // workers)), workers)
+    else:
+        work(slice(0, count))
 
 
 def _parts_of_rows(A: np.ndarray) -> list[slice]:
-    return slices(len(A), max(1, (_PART if A.size > _WHOLE else A.size) // max(1, A.shape[1])))
+    return slices(len(A), max(1, _PART_OF_PRODUCTS // max(1, A.shape[1])))
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -199,6 +192,18 @@ def _inner_each(a, arrays, first, last, sums):  # type: ignore[no-untyped-def]
         x = a[chunk]
         for k in range(len(sums)):
             sums[k] += _inner(x, arrays[k][chunk])
+
+
+@compiled
+def _inner_of_parts(a, b, first, last, sums):  # type: ignore[no-untyped-def]
+    for k in range(first, last):
+        sums[k] = _inner(a[k * _PART : (k + 1) * _PART], b[k * _PART : (k + 1) * _PART])
+
+
+@compiled
+def _inner_each_of_parts(a, arrays, first, last, sums):  # type: ignore[no-untyped-def]
+    for k in range(first, last):
+        _inner_each(a, arrays, k * _PART, min((k + 1) * _PART, a.size), sums[k])
 
 
 @compiled
