@@ -55,11 +55,11 @@ _FEWEST_PASSES = 1.5
 _PASSES_OF_A_LIST = 8  # for which a new list is made to last, if it is not too long
 
 # With a larger share of rows to be scanned again, a scan of all pairs, which uses the symmetry, is faster.
-_LARGEST_RESCAN = 0.4
+_LARGEST_RESCAN = 0.3
 
 
 # If a row has to be scanned again, so are all that have moved by this fraction of what is allowed.
-_SOON = 0.5
+_SOON = 0.75
 
 
 @dataclass
