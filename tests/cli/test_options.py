@@ -48,6 +48,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "max_time": 8.0,
         "random_state": 2,
         "backend": "sparse",
+        "precision": "auto",
         "client": None,
         "checkpoint": Checkpoint(tmp_path / "c.npz"),
     }

@@ -135,6 +135,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "max_time": 7.0,
         "random_state": 4,
         "backend": "dense",
+        "precision": "auto",
         "client": None,
         "checkpoint": "fit.ckpt",
         "verbose": 2,

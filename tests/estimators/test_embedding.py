@@ -68,6 +68,7 @@ def test_every_parameter_reaches_decompose(monkeypatch, M):
         "max_time": 7.0,
         "random_state": 4,
         "backend": "dense",
+        "precision": "auto",
         "client": None,  # an address would need the backend of a cluster: tests/operators/test_dask.py
         "checkpoint": "fit.npz",
         "verbose": 1,

@@ -207,6 +207,7 @@ def test_every_setting_counts():
         "max_time": 100.0,
         "random_state": 3,
         "backend": "reference",
+        "precision": "auto",
         "client": None,
         "verbose": 0,
     }

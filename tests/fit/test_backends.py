@@ -7,7 +7,8 @@ from scipy import sparse
 
 from symrelu.fit.backends import backend_of, signature
 from symrelu.fit.settings import Model, Run
-from symrelu.problem import Problem
+from symrelu.operators import operator_class
+from symrelu.problem import Problem, gpu_of, reading, remember_gpu
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,28 @@ def test_large_signed_fits_list_pairs(n, n_negative, backend, expected):
 def test_a_dense_matrix_stays_dense():
     model = Model(rank=3, n_negative=1, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
     assert backend_of(Problem.of(np.eye(5)), model, Run()) == "dense"
+
+
+class TensorOnGPU:
+    """What is read of a tensor."""
+
+    class device:
+        type, index = "cuda", 1
+
+
+@pytest.mark.parametrize(("backend", "expected"), [("auto", "cuda"), ("sparse", "sparse")])
+def test_what_is_on_a_gpu_is_fitted_there(backend, expected, monkeypatch):
+    pytest.importorskip("torch")
+    checked = []
+    monkeypatch.setattr(reading, "is_tensor", lambda data: isinstance(data, TensorOnGPU))
+    monkeypatch.setattr(operator_class("cuda"), "check_device", checked.append)
+    problem = Problem.of(sparse.eye_array(9, format="csr"))
+    remember_gpu(problem, problem.M)
+    assert gpu_of(problem) is None
+    remember_gpu(problem, TensorOnGPU())
+    model = Model(rank=3, n_negative=1, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
+    assert backend_of(problem, model, Run(backend=backend)) == expected
+    assert checked == ([1] if expected == "cuda" else [])
 
 
 def test_negative_columns_are_the_last():

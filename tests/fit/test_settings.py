@@ -167,6 +167,7 @@ OTHER_DEFAULTS = {
         **dict.fromkeys(("alpha", "zero_weight", "init", "max_iter")),
     },
     "LinkPredictor": {"n_negative": 1, "alpha": None, "zero_weight": 0.1, "init": "random", "max_iter": 20},
+    "CudaOperator": {"precision": "high"},  # a fit chooses between its two kernels
     "symmetric_nmf": {"init": None, "gtol": 1e-6},
     "three_block_nmd": {"init": None, "gtol": 1e-6},
     "truncated_eigen": {"random_state": 0},  # its result hardly depends on it

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, evaluate, factor
 from helpers import cuda as operator
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import decompose
+from symrelu import Checkpoint, Status, decompose, metrics
 from symrelu.datasets import make_relu_gram
+from symrelu.fit import levels
 from symrelu.operators import EvaluationFailed
 
 torch = pytest.importorskip("torch")
@@ -79,9 +80,11 @@ def test_numbers_that_are_not_finite_show(bad, settings):
 
 
 def test_the_smaller_matrices_of_a_multilevel_start_are_fitted_fast():
-    op = operator(PROBLEMS["signed"], device=DEVICE)
+    op = operator(PROBLEMS["signed"].astype(np.float32), device=DEVICE)
     assert op.approximate().precision == "fast"
     assert op.precision == "high"
+    exact = operator(PROBLEMS["signed"], device=DEVICE)
+    assert exact.approximate() is exact  # there is no faster kernel for float64
     assert OPERATORS["sparse"](PROBLEMS["signed"]).approximate().evaluations == 0
 
 
@@ -146,11 +149,111 @@ def test_an_unknown_precision_is_refused():
 def test_a_fit_has_the_steps_of_the_cpu(pretended):
     M = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0].astype(np.float32))
     settings = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "max_iter": 2, "tol": 0}
-    found = decompose(M, 3, backend="cuda", **settings)
+    found = decompose(M, 3, backend="cuda", precision="high", **settings)
     expected = decompose(M, 3, backend="sparse", **settings)
     assert type(found.U) is np.ndarray
     assert_allclose(found.history.objective, expected.history.objective, rtol=1e-4)
     assert found.n_evaluations == expected.n_evaluations
+
+
+@pytest.fixture
+def stages(monkeypatch):
+    """The precision and the number of items of each stage of a fit, in their order."""
+    noted, run = [], levels.run
+
+    def noting(op, *arguments, **named):
+        noted.append((getattr(op, "precision", None), op.n))
+        return run(op, *arguments, **named)
+
+    monkeypatch.setattr(levels, "run", noting)
+    return noted
+
+
+M32 = sparse.csr_array(make_relu_gram(16, 2, shift=0.3, random_state=0)[0].astype(np.float32))
+FIT = {"n_negative": 1, "diagonal": "ignore", "random_state": 0, "backend": "cuda"}
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype", "expected"),
+    [
+        ("auto", np.float32, ["fast", "high"]),
+        ("high", np.float32, ["high"]),
+        ("fast", np.float32, ["fast", "high"]),
+        ("auto", np.float64, ["high"]),
+        ("fast", np.float64, ["high"]),
+    ],
+)
+def test_far_from_the_end_a_fit_is_fast(precision, dtype, expected, pretended, stages):
+    found = decompose(M32.astype(dtype), 3, precision=precision, max_iter=1, **FIT)
+    assert stages == [(name, 16) for name in expected]
+    assert found.relative_error == pytest.approx(
+        metrics.relative_error(M32.astype(np.float64), found.U, found.signature, diagonal="ignore"), rel=1e-4
+    )
+
+
+def test_a_fast_fit_stops_at_its_noise_floor(pretended, stages, caplog):
+    """And evaluates its factor exactly."""
+    near = decompose(M32, 3, **{**FIT, "backend": "dense"}, tol=5e-3).U  # steps take long in an interpreter
+    stages.clear()
+    found = decompose(M32, 3, precision="fast", init=near, tol=1e-7, verbose=1, **FIT)
+    assert stages == [("fast", 16), ("high", 16)]
+    assert found.status is Status.ROUNDING
+    assert found.n_iter == 0
+    assert 1e-5 < found.relative_error < 2e-3
+    assert "Relative errors below 0.001 are noise with precision='fast'" in caplog.text
+    assert "level 1 (M, less exactly)" in caplog.text
+
+
+@pytest.mark.parametrize(("precision", "coarse"), [("auto", "fast"), ("high", "high"), ("fast", "fast")])
+def test_smaller_matrices_need_no_draft(precision, coarse, pretended, stages, monkeypatch):
+    monkeypatch.setattr(levels, "FEWEST_ITEMS", 8)
+    monkeypatch.setattr(levels, "_ITEMS_PER_COLUMN", 1)
+    monkeypatch.setattr(levels, "_LOOSE", levels.Limits(max_iter=1))
+    graph = sparse.csr_array(np.kron(np.eye(8), np.ones((3, 3), np.float32)).astype(np.float32))
+    decompose(graph, 3, precision=precision, init="multilevel", max_iter=1, **FIT)
+    draft = [("fast", 24)] if precision == "fast" else []
+    of_M = [*draft, ("high", 24)]
+    assert stages[-len(of_M) :] == of_M
+    assert len(stages) > len(of_M)
+    assert {name for name, _ in stages[: -len(of_M)]} == {coarse}
+
+
+def test_a_draft_resumes(pretended, stages, tmp_path):
+    whole = decompose(M32, 3, max_iter=1, **FIT)
+    settings = {"checkpoint": Checkpoint(tmp_path / "fit.ckpt", every=0), **FIT}
+    decompose(M32, 3, max_iter=1, callback=lambda progress: progress.level == 1, **settings)
+    stages.clear()
+    resumed = decompose(M32, 3, max_iter=1, **settings)
+    assert stages[0] == ("fast", 16)
+    assert_array_equal(resumed.U, whole.U)
+    with pytest.raises(ValueError, match="precision"):
+        decompose(M32, 3, precision="high", **settings)
+
+
+def test_precision_is_for_gpus():
+    with pytest.raises(ValueError, match=r"precision='fast' is for backend='cuda', .* backend='sparse'. Leave"):
+        decompose(M32, 3, precision="fast")
+    with pytest.raises(ValueError, match=r"precision must be one of 'auto', 'high', 'fast', got 'hihg'"):
+        decompose(M32, 3, precision="hihg")
+
+
+def test_a_matrix_on_another_gpu_is_refused(monkeypatch):
+    monkeypatch.setattr(cuda, "check_cuda", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    cuda.CudaOperator.check_device(0)
+    with pytest.raises(ValueError, match=r"M is on GPU 1, .* is 0. Call torch.cuda.set_device\(1\) before"):
+        cuda.CudaOperator.check_device(1)
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="there is no GPU")
+def test_a_tensor_on_a_gpu_is_fitted_there(stages):
+    tensor = torch.from_numpy(M32.toarray()).to_sparse_csr().cuda()
+    settings = {key: value for key, value in FIT.items() if key != "backend"}
+    U0 = torch.rand((16, 3), device="cuda")
+    found = decompose(tensor, 3, init=U0, precision="high", max_iter=2, **settings)
+    assert stages == [("high", 16)]
+    expected = decompose(M32, 3, init=U0.cpu().numpy(), backend="sparse", max_iter=2, **settings)
+    assert_allclose(found.U, expected.U, rtol=1e-3, atol=1e-3)
 
 
 def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch):

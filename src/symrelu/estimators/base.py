@@ -26,7 +26,7 @@ from symrelu.graphs import Labelled, SelfTuningGraph, as_similarity
 from symrelu.graphs.edges import is_edge_table
 from symrelu.graphs.tensors import from_torch, is_tensor
 from symrelu.plots.choice import PlotMixin
-from symrelu.problem import Problem
+from symrelu.problem import Problem, remember_gpu
 from symrelu.validation import (
     check_choice,
     check_integer,
@@ -126,6 +126,7 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
             return Problem.of(Labelled(self._build_graph(X), names), mask, diagonal)
         matrix = self._check_similarities(X, *similarities)
         problem = Problem.of(Labelled(matrix, similarities.labels), mask, diagonal, name="X")
+        remember_gpu(problem, X)
         advice = problem.advice_on_distances("X")
         problem.skip_advice_on_distances()
         if advice is not None:

@@ -215,6 +215,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        precision: str = Run.precision,
         client: str | None = Run.client,
         n_init: int | None = None,
         n_jobs: int | None = None,
@@ -240,6 +241,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.precision = precision
         self.client = client
         self.n_init = n_init
         self.n_jobs = n_jobs

@@ -149,6 +149,7 @@ class SymReLU(
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        precision: str = Run.precision,
         client: str | None = Run.client,
         n_init: int = 1,
         n_jobs: int | None = None,
@@ -173,6 +174,7 @@ class SymReLU(
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.precision = precision
         self.client = client
         self.n_init = n_init
         self.n_jobs = n_jobs

@@ -180,6 +180,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         max_time: float | None = Limits.max_time,
         random_state: Any = Start.random_state,
         backend: str = Run.backend,
+        precision: str = Run.precision,
         client: str | None = Run.client,
         n_init: int = 5,
         n_jobs: int | None = None,
@@ -201,6 +202,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         self.max_time = max_time
         self.random_state = random_state
         self.backend = backend
+        self.precision = precision
         self.client = client
         self.n_init = n_init
         self.n_jobs = n_jobs

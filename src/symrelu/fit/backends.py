@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from symrelu.fit.settings import Model, Run
-from symrelu.operators import chosen_backend
-from symrelu.problem import Problem
+from symrelu.operators import chosen_backend, operator_class
+from symrelu.problem import Problem, gpu_of
 
 
 def backend_of(problem: Problem, model: Model, run: Run, dtype: np.dtype[Any] | None = None) -> str:
     """Return the backend of a fit; see ``symrelu.operators.chosen_backend``.
+
+    An M that was on a GPU is fitted there, unless the backend is another one.
 
     Parameters
     ----------
@@ -26,6 +28,10 @@ def backend_of(problem: Problem, model: Model, run: Run, dtype: np.dtype[Any] | 
     -------
     backend : str
     """
+    gpu = gpu_of(problem)
+    if gpu is not None and run.backend in ("auto", "cuda"):
+        operator_class("cuda").check_device(gpu)
+        return "cuda"
     # "auto" is resolved when the fit has begun, and may lead to negative columns.
     n_negative = 1 if isinstance(model.n_negative, str) else model.n_negative
     return chosen_backend(run.backend, problem.M, signature(model.rank, n_negative), dtype)

@@ -17,7 +17,7 @@ from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
 from symrelu.operators.pass_costs import least_share_of_scans
 from symrelu.plots.cards import card
-from symrelu.problem import Problem
+from symrelu.problem import Problem, remember_gpu
 from symrelu.validation import check_choice, check_integer
 
 
@@ -226,6 +226,7 @@ def estimate_cost(
     if threads is not None:
         threads = check_integer("threads", threads, 1)
     problem = Problem.of(M, mask, diagonal)
+    remember_gpu(problem, M)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):

@@ -22,7 +22,7 @@ from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import kept_threads, single_threaded_blas
 from symrelu.operators import EvaluationFailed, operator_class
-from symrelu.problem import Problem
+from symrelu.problem import Problem, remember_gpu
 from symrelu.solvers import Solver
 
 
@@ -46,6 +46,7 @@ def decompose(
     max_time: float | None = Limits.max_time,
     random_state: Any = Start.random_state,
     backend: str = Run.backend,
+    precision: str = Run.precision,
     client: Any | None = Run.client,
     callback: Callback | None = Run.callback,
     checkpoint: Any | None = Run.checkpoint,
@@ -122,12 +123,14 @@ def decompose(
     run_settings = Run(
         solver=solver,
         backend=backend,
+        precision=precision,
         client=client,
         callback=callback,
         checkpoint=checkpoint,
         verbose=verbose,
     )
     problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
+    remember_gpu(problem, M)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)
     start_settings = start_settings.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     # The kernels run in threads themselves, and those of BLAS would compete with them.
@@ -143,6 +146,12 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     """Fit a problem; all settings have been validated."""
     backend = backend_of(problem, model, run_settings)
     kind = operator_class(backend)
+    precision = run_settings.precision
+    if backend != "cuda" and precision != "auto":
+        raise ValueError(
+            f"precision={precision!r} is for backend='cuda', and this fit has backend={backend!r}. Leave "
+            "precision out, or pass backend='cuda'."
+        )
     check_solver_supported(kind, run_settings.solver)
     check_start_supported(kind, start_settings.init, model.n_negative)
     check_memory_of_fit(problem, model, start_settings, run_settings, limits)
@@ -157,7 +166,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     )
     solver, file = run_settings.solver, None
     if run_settings.checkpoint is not None:
-        identity = _identity(problem, model, start_settings, solver, backend)
+        identity = _identity(problem, model, start_settings, run_settings, backend)
         file = CheckpointFile(run_settings.checkpoint, identity)
     snapshot = None if file is None else file.read()
     # "auto" is resolved when a fit begins, and for M itself: the model must not depend on the start.
@@ -165,14 +174,14 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         op = op.with_signature(snapshot.signature)
     elif isinstance(model.n_negative, str):
         op = op.with_signature(signature(model.rank, count_negative(op, start_settings.random_state)))
-    levels = Levels(problem, op, backend, multilevel=start_settings.multilevel)
+    levels = Levels(problem, op, backend, start_settings.multilevel, precision)
     if file is None or snapshot is None:
         beginning = _start(levels, start_settings)
     else:
         beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
-        if backend == "active" != run_settings.backend:
-            narrator.say(_why_active(problem.n, op.signs))
+        for line in _announcements(levels, run_settings, limits):
+            narrator.say(line)
         observers = [narrator, *callers(run_settings.callback)]
         try:
             outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
@@ -181,6 +190,20 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
                 failure.solution = _solution(failure.outcome, model, failure.history, solver)
             raise
     return _solution(outcome, model, history, solver)
+
+
+def _announcements(levels: Levels, run_settings: Run, limits: Limits) -> list[str]:
+    """Return lines about what a fit decides for itself."""
+    lines = []
+    if levels.backend == "active" != run_settings.backend:
+        lines.append(_why_active(levels.problem.n, levels.op.signs))
+    floor = levels.op.approximate().noise_floor
+    if levels.precision == "fast" and limits.tol < floor:
+        lines.append(
+            f"Relative errors below {floor:g} are noise with precision='fast': the fit stops there, and its "
+            "error is then computed exactly."
+        )
+    return lines
 
 
 def _why_active(n: int, signs: np.ndarray) -> str:
@@ -220,7 +243,7 @@ def _resume(levels: Levels, snapshot: Snapshot, file: CheckpointFile, solver: So
 
 
 def _identity(
-    problem: Problem, model: Model, start_settings: Start, solver: Solver, backend: str
+    problem: Problem, model: Model, start_settings: Start, run_settings: Run, backend: str
 ) -> dict[str, Any]:
     """Return what a checkpoint is matched against before a fit resumes from it."""
     # Without limits and tolerances, which may change when a fit resumes.
@@ -228,6 +251,7 @@ def _identity(
         **asdict(model),
         **start_settings.identity,
         **problem.fingerprint(),
-        "solver": repr(solver),
+        "solver": repr(run_settings.solver),
         "backend": backend,
+        **({"precision": run_settings.precision} if backend == "cuda" else {}),
     }

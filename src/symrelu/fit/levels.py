@@ -5,6 +5,9 @@ at less cost in smaller matrices, in which similar items are merged (``problem/c
 one is fitted from the imputed start, with the solver of the fit; its factor is the start of the next larger
 one, in which merged items begin with the same row, and so on. Every fit goes through :func:`fit_levels`;
 without a multilevel start, M is the only level.
+
+If an operator has passes that are faster and less exact, smaller matrices are fitted with these. Without
+smaller ones, M itself is, far from the end: level 1 is then M as well, a *draft*.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ _STOPPED = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)  # these end t
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The matrices of a fit: M is level 0, and each further one has about half of the items.
+    """The matrices of a fit: M is level 0, and each further one has about half of the items, or is a draft.
 
     Parameters
     ----------
@@ -61,24 +64,47 @@ class Levels:
     backend : str
         The representation of all matrices.
     multilevel : bool
-        Whether there are levels other than M.
+        Whether there are smaller matrices than M.
+    precision : {"auto", "high", "fast"}
+        As for a fit.
     """
 
     problem: Problem
     op: Operator
     backend: str
     multilevel: bool
+    precision: str = "auto"
 
     @cached_property
     def coarse(self) -> list[Level]:
-        """The levels from 1 on."""
+        """The smaller matrices."""
         fewest = max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
         return coarse_levels(self.problem, fewest) if self.multilevel else []
 
-    def operator(self, level: int) -> Operator:
-        """Return the operator of a level; those of the smaller matrices need not be exact."""
+    @cached_property
+    def drafts(self) -> int:
+        """The number of levels, zero or one, that are M itself with passes that are less exact."""
+        wanted = self.precision == "fast" or (self.precision == "auto" and not self.coarse)
+        return int(wanted and self.op.approximate() is not self.op)
+
+    @property
+    def depth(self) -> int:
+        """The number of the level with which a fit begins."""
+        return self.drafts + len(self.coarse)
+
+    def limits(self, level: int, limits: Limits) -> Limits:
+        """Return the limits of a level of a fit with these limits."""
         if level == 0:
-            return self.op
+            return limits
+        if level > self.drafts or self.precision != "fast":
+            return replace(_LOOSE, max_time=limits.max_time)
+        floor = self.op.approximate().noise_floor
+        return replace(limits, tol=max(limits.tol, floor), ftol=max(limits.ftol, floor**2))
+
+    def operator(self, level: int) -> Operator:
+        """Return the operator of a level; those of others than M itself need not be exact."""
+        if level <= self.drafts:
+            return self.op.approximate() if level else self.op
         problem = self._problem(level)
         op = problem.operator(
             self.op.signs,
@@ -87,24 +113,24 @@ class Levels:
             support="at_least" if self.op.at_least else "equal",
             backend=self.backend,
         )
-        return op.approximate()
+        return op if self.precision == "high" else op.approximate()
 
     def exponent(self, level: int) -> int:
         """Return the k for which the operator of a level is in the units of M / 4^k."""
         # The smaller problems are in the units of the scaled M.
-        return self.problem.exponent + (self._problem(level).exponent if level else 0)
+        return self.problem.exponent + (self._problem(level).exponent if level > self.drafts else 0)
 
     def first_stage(self, random_state: Any) -> Stage:
         """Return the stage with which a fit begins: the smallest matrix."""
         if not self.coarse:
-            return self._stage()
+            return self.next_stage(self._stage(), self.depth)
         seed = int(random_generator(random_state, _STREAM).random() * 2**53)
-        return self.next_stage(self._stage(seed=seed), len(self.coarse))
+        return self.next_stage(self._stage(seed=seed), self.depth)
 
     def saved_stage(self, level: int = 0, visited: int = 0, seed: int = 0) -> Stage:
         """Return the stage of a checkpoint, or raise an error that the caller completes."""
-        if level and level > len(self.coarse):
-            raise ValueError(f"its level is {level}, and this fit has {len(self.coarse)}")
+        if level and level > self.depth:
+            raise ValueError(f"its level is {level}, and this fit has {self.depth}")
         return self.next_stage(self._stage(visited=visited, seed=seed), level)
 
     def _stage(self, visited: int = 0, seed: int = 0) -> Stage:
@@ -112,7 +138,7 @@ class Levels:
 
     def next_stage(self, stage: Stage, level: int) -> Stage:
         """Return the stage of a level that follows another stage."""
-        expanded = partial(self._spread, level=level, to=0) if level else np.asarray
+        expanded = partial(self._spread, level=level, to=0) if level > self.drafts else np.asarray
         return replace(stage, level=level, expanded=expanded)
 
     def start_from(self, outcome: Outcome, level: int) -> Any:
@@ -121,6 +147,8 @@ class Levels:
         Items that were merged get the same row, up to noise. The factor is scaled such that X is as close as
         possible to the positive entries: between two groups, M has zeros as well, so that X is too small.
         """
+        if outcome.stage.level <= self.drafts:  # of M itself: the factor is that of the draft
+            return self.operator(level).asarray(np.ldexp(outcome.U, -self.exponent(level)))
         U = self._spread(np.ldexp(outcome.U, -self.exponent(level)), outcome.stage.level, level)
         noise = np.random.default_rng([outcome.stage.seed, level]).standard_normal(U.shape)
         U += (_NOISE * np.linalg.norm(U) / np.sqrt(U.size) * noise).astype(U.dtype)
@@ -137,17 +165,20 @@ class Levels:
     def _spread(self, U: np.ndarray, level: int, to: int) -> np.ndarray:
         """Return the factor of a larger level in which all items of a group have the same row of X."""
         rows = np.arange(self._problem(to).n)
-        for coarser in self.coarse[to:level]:
+        for coarser in self.coarse[max(0, to - self.drafts) : max(0, level - self.drafts)]:
             rows = coarser.groups[rows]
         shares = self._sizes(to) / self._sizes(level)[rows]
         return U[rows] * np.sqrt(shares)[:, None].astype(U.dtype)
 
     def _problem(self, level: int) -> Problem:
-        return self.coarse[level - 1].problem if level else self.problem
+        return self._coarser(level).problem if level > self.drafts else self.problem
 
     def _sizes(self, level: int) -> np.ndarray:
         """Return the number of items of M in each group of a level."""
-        return self.coarse[level - 1].sizes if level else np.ones(self.problem.n)
+        return self._coarser(level).sizes if level > self.drafts else np.ones(self.problem.n)
+
+    def _coarser(self, level: int) -> Level:
+        return self.coarse[level - self.drafts - 1]
 
 
 class Beginning(NamedTuple):
@@ -205,7 +236,7 @@ def fit_levels(
                 levels.operator(stage.level),
                 solver,
                 U0,
-                replace(_LOOSE, max_time=limits.max_time) if stage.level else limits,
+                levels.limits(stage.level, limits),
                 observers=[history, *observers, *writers],
                 exponent=levels.exponent(stage.level),
                 resume_from=loop_state,
@@ -223,17 +254,19 @@ def fit_levels(
         if outcome.stage.level == 0:
             return outcome, history
         history, loop_state = HistoryKeeper(), None
-        if outcome.status in _STOPPED:
+        if outcome.status in _STOPPED or (levels.precision == "fast" and stage.level <= levels.drafts):
             return _ended_early(levels, outcome, solver, limits, [history, *observers]), history
 
 
 def _ended_early(
     levels: Levels, outcome: Outcome, solver: Solver, limits: Limits, observers: Sequence[Observer]
 ) -> Outcome:
-    """Return the outcome for M of a fit that was stopped at another level.
+    """Return the outcome for M of a fit that was stopped at another level, or whose last level is a draft.
 
     It costs a pass. The checkpoint keeps the other level, from which a fit resumes as if it had not stopped.
     """
+    # A draft that has reached its noise floor can still be above the tolerance of the fit.
+    limited = outcome.status is Status.TOLERANCE
     return run(
         levels.op,
         solver,
@@ -242,5 +275,5 @@ def _ended_early(
         observers=observers,
         exponent=levels.exponent(0),
         stage=levels.next_stage(outcome.stage, 0),
-        stopped=outcome.status,
+        stopped=Status.ROUNDING if limited else outcome.status,
     )

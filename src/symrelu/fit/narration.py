@@ -79,7 +79,10 @@ class Narrator(Observer):
 def _level(fit: Fit) -> str:
     """Return the beginning of a line while a smaller matrix than M is fitted."""
     stage = fit.stage
-    return f"level {stage.level} ({fit.op.n} of {stage.n_items} items): " if stage.level else ""
+    if not stage.level:
+        return ""
+    what = "M, less exactly" if fit.op.n == stage.n_items else f"{fit.op.n} of {stage.n_items} items"
+    return f"level {stage.level} ({what}): "
 
 
 def _passes(fit: Fit, count: int) -> str:

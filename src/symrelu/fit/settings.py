@@ -19,7 +19,7 @@ import numpy as np
 from symrelu.fit.checkpoint import as_checkpoint, check_solver
 from symrelu.fit.docstrings import Entry, default_of, parameters_of, read_parameters, with_parameters
 from symrelu.fit.starts import STARTS, check_init
-from symrelu.operators import BACKENDS, operator_class
+from symrelu.operators import BACKENDS, PRECISIONS, operator_class
 from symrelu.problem import fingerprint
 from symrelu.solvers import SOLVERS, get_solver
 from symrelu.validation import (
@@ -269,9 +269,19 @@ class Run:
         kind=_one_of(BACKENDS),
         text='How the matrix is stored. "auto" keeps a dense matrix dense and a sparse one sparse; for a large '
         'sparse one and a model with negative columns it is "active", which lists the zeros at which X can be '
-        'positive and visits only these. "torch" requires the extra ``symrelu[torch]``, "cuda" an NVIDIA '
-        'GPU and ``symrelu[cuda]``, "dask" a cluster (see ``client``) and ``symrelu[dask]``.',
+        'positive and visits only these; a tensor on a GPU is fitted there, by "cuda". "torch" requires the '
+        'extra ``symrelu[torch]``, "cuda" an NVIDIA GPU and ``symrelu[cuda]``, "dask" a cluster (see '
+        "``client``) and ``symrelu[dask]``.",
         brief=f"How the matrix is stored: {_words(BACKENDS)}.",
+    )
+    precision: str = setting(
+        "auto",
+        kind=_one_of(PRECISIONS),
+        text='Of float32 factors with backend "cuda", where many zeros of M have X > 0. "high" computes X to '
+        'about 1e-6, "fast" only to about 2e-4, in a third of the time: the fit then stops at a relative error '
+        'of 1e-3, and the error of its factor is computed exactly. "auto" is fast far from the end, and exact '
+        "for the rest of the fit.",
+        brief=f"Precision of passes on a GPU: {_words(PRECISIONS)}.",
     )
     client: Any | None = setting(
         None,
@@ -309,6 +319,7 @@ class Run:
         if check_choice("backend", self.backend, BACKENDS) != "auto":
             # Raises an ImportError that names the missing package, or says what this machine lacks.
             operator_class(self.backend).check_available()
+        check_choice("precision", self.precision, PRECISIONS)
         if self.client is not None:
             if self.backend not in ("auto", "dask"):
                 raise ValueError(

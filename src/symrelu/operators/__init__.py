@@ -18,6 +18,7 @@ from symrelu.operators.sparse import SparseOperator
 
 __all__ = [
     "BACKENDS",
+    "PRECISIONS",
     "ActiveOperator",
     "DenseOperator",
     "Evaluation",
@@ -42,6 +43,9 @@ _CLASSES = {
     "dask": ("symrelu.operators.dask", "DaskOperator"),
 }
 BACKENDS = ("auto", *_CLASSES)
+
+# Of passes on a GPU; see Run.precision.
+PRECISIONS = ("auto", "high", "fast")
 
 
 def operator_class(backend: str) -> Any:

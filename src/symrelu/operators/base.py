@@ -282,8 +282,11 @@ class Operator(ABC):
         """Raise unless this machine can hold such operators."""
         return None
 
+    # Relative errors below this are noise. It is zero for operators whose passes are exact up to rounding.
+    noise_floor: float = 0.0
+
     def approximate(self) -> Operator:
-        """Return an operator for a fit that need not be exact, if there is a faster one."""
+        """Return an operator for a fit that need not be exact, if there is a faster one, else this one."""
         return self
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile

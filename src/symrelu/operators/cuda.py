@@ -42,7 +42,10 @@ else:
         """Never raised."""
 
 
-PRECISIONS = ("high", "fast")
+_KERNELS = ("high", "fast")
+
+# A fast pass has errors of 2e-4 in its product. A relative error of M is resolved down to a few times that.
+_NOISE_FLOOR = 1e-3
 
 # Rows of X that are sampled to count the positive zeros.
 _SAMPLED_ROWS = 64
@@ -106,7 +109,7 @@ class CudaOperator(TorchOperator):
         **settings: Any,
     ) -> None:
         super().__init__(M, unknown, device=device, **settings)
-        self.precision = check_choice("precision", precision, PRECISIONS)
+        self.precision = check_choice("precision", precision, _KERNELS)
         self.always_lists = always_lists
         self._pattern = _Pattern(M, unknown, self.device)
 
@@ -129,14 +132,28 @@ class CudaOperator(TorchOperator):
         check_cuda()
 
     @classmethod
+    def check_device(cls, number: int) -> None:
+        """Raise unless the GPU with this number is the one that will be used."""
+        check_cuda()
+        current = torch.cuda.current_device()
+        if number != current:
+            raise ValueError(
+                f"M is on GPU {number}, and the current one, on which the fit would be, is {current}. Call "
+                f"torch.cuda.set_device({number}) before, or pass M.to('cuda:{current}')."
+            )
+
+    @classmethod
     def free_memory(cls) -> int:
         """Return how many bytes of the GPU are free."""
         free, _ = torch.cuda.mem_get_info()
         return int(free)
 
     def approximate(self) -> CudaOperator:
+        if not HAS_TRITON or self.dtype != np.float32:  # without a faster kernel
+            return self
         other = copy.copy(self)
         other.precision = "fast"
+        other.noise_floor = _NOISE_FLOOR
         return other
 
     def warm_up(self) -> None:

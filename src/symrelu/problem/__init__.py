@@ -3,6 +3,15 @@
 from symrelu.problem.block_problem import BlockProblem
 from symrelu.problem.fingerprints import RowIndex, fingerprint
 from symrelu.problem.problem import Problem
-from symrelu.problem.reading import complete, read_hidden
+from symrelu.problem.reading import complete, gpu_of, read_hidden, remember_gpu
 
-__all__ = ["BlockProblem", "Problem", "RowIndex", "complete", "fingerprint", "read_hidden"]
+__all__ = [
+    "BlockProblem",
+    "Problem",
+    "RowIndex",
+    "complete",
+    "fingerprint",
+    "gpu_of",
+    "read_hidden",
+    "remember_gpu",
+]

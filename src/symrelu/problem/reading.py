@@ -1,12 +1,24 @@
-"""Input of functions that need a fully observed M, or only its held-out part."""
+"""Input of functions that need a fully observed M, or only its held-out part, and where the input was."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from symrelu.graphs.adapters import aligned_mask, as_similarity
+from symrelu.graphs.tensors import is_tensor
 from symrelu.problem.problem import Problem
 from symrelu.validation import check_hidden, hidden_part
+
+
+def remember_gpu(problem: Problem, M: Any) -> None:
+    """Note in a Problem whether the M that it was read from is a tensor on a GPU."""
+    if is_tensor(M) and M.device.type == "cuda":
+        vars(problem)["_gpu"] = M.device.index or 0  # past the frozen dataclass
+
+
+def gpu_of(problem: Problem) -> int | None:
+    """Return the number of the GPU on which the input of a Problem was, or None."""
+    return vars(problem).get("_gpu")
 
 
 def complete(M: Any) -> Problem:

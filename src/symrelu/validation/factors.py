@@ -35,6 +35,8 @@ def check_start(init: Any, n: int, rank: int, dtype: np.dtype[Any], largest: flo
 
 def check_factor(U: Any, dtype: np.dtype[Any], name: str) -> np.ndarray:
     """Return a factor as a new array in ``dtype``."""
+    if getattr(getattr(U, "device", None), "type", "cpu") != "cpu":  # a tensor on a GPU
+        U = U.detach().cpu()
     array = as_rectangular_array(U, name)
     if array.dtype.kind not in "biuf":
         instead = " Pass solution.U, and signature=solution.signature." if hasattr(U, "signature") else ""
