@@ -251,9 +251,11 @@ def _check_symmetric(M: Any, name: str) -> Any:
     if worst == 0:
         return M
     if worst > _SYMMETRY_TOLERANCE[M.dtype] * largest:
+        larger = f"{name}.maximum({name}.T)" if sparse.issparse(M) else f"np.maximum({name}, {name}.T)"
         raise ValueError(
             f"{name} must be symmetric: |{name} - {name}.T| reaches {worst:g} at ({i}, {j}). "
-            f"Pass ({name} + {name}.T) / 2 if that is intended; for samples x features, pass a graph of them: "
+            f"Pass ({name} + {name}.T) / 2 if that is intended, or the larger of both entries for a graph of "
+            f"nearest neighbours, {larger}; for samples x features, pass a graph of them: "
             f"symrelu.graphs.self_tuning_graph({name})."
         )
     half = M.dtype.type(0.5)  # halved before adding, since a sum of two large entries may overflow
