@@ -18,7 +18,8 @@ M and U are included, and so is the time in which smaller matrices are made on t
 compiles.
 
 FOLDER gets ``passes.json`` or ``fits.json``, with the names and versions of device and software, and a table of
-the same name for the page about large graphs.
+the same name for the page about large graphs. Whether a GPU computes the same as a CPU is the subject of
+``benchmarks/gpu_equality.py``.
 """
 
 from __future__ import annotations

@@ -86,6 +86,28 @@ def test_benchmark_can_be_called(command, call_benchmark, capsys):
     assert CALLS[command] in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_backends_are_compared(call_benchmark, capsys, monkeypatch):
+    for library in ("torch", "array_api_compat"):
+        pytest.importorskip(library)
+    command = "gpu_equality.py --nodes 60 --rank 3 --steps 2 --fit-steps 2 --output out"
+    call_benchmark(command)
+    assert "All differences are within their bounds" in capsys.readouterr().out
+    rows = json.loads(Path("out/equality.json").read_text(encoding="utf-8"))["rows"]
+    backends = {row["backend"] for row in rows}  # with a GPU, "cuda" too
+    assert "torch" in backends
+    assert {row["of"] for row in rows if row["difference"] == "not offered"} == {"newton"}
+    table = Path("out/equality.csv").read_text(encoding="utf-8").splitlines()
+    assert "objective,newton,float64,torch,not offered,1e-08,plain" in table
+    bounds = importlib.import_module("gpu_equality").BOUNDS
+    monkeypatch.setitem(bounds["objective"], "float32", -1.0)
+    with pytest.raises(SystemExit) as end:
+        call_benchmark(command)
+    assert end.value.code == 1
+    broken, total = 16 * len(backends), 240 * len(backends)
+    assert f"{broken} of {total} differences are above their bounds" in capsys.readouterr().out
+
+
 @pytest.fixture
 def imports(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)

@@ -1,8 +1,10 @@
 """The operator for GPUs, its choices and its errors; without a GPU, kernels run in Triton's interpreter."""
 
+import warnings
+
 import numpy as np
 import pytest
-from helpers import OPERATORS, PROBLEMS, evaluate, factor
+from helpers import OPERATORS, PROBLEMS, evaluate, factor, start
 from helpers import cuda as operator
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -10,11 +12,14 @@ from scipy import sparse
 from symrelu import Checkpoint, Status, decompose, metrics
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import levels
+from symrelu.graphs import self_tuning_graph
 from symrelu.operators import EvaluationFailed
+from symrelu.solvers import LBFGS
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 cuda = pytest.importorskip("symrelu.operators.cuda")
+transfers = pytest.importorskip("transfers")
 
 HAS_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if HAS_GPU else "cpu"
@@ -270,6 +275,54 @@ def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch
     with pytest.raises(EvaluationFailed, match=r"The GPU has run out of memory.* Use a lower rank") as failure:
         decompose(M, 3, callback=exhaust, **settings)
     assert_allclose(failure.value.solution.U, before.U)
+
+
+# Ways of a pass, and how many reads of a few numbers a step of LBFGS makes with it.
+READS = {"all pairs": 11, "listed": 15, "blocks of rows": 11}
+
+
+@pytest.mark.parametrize("way", READS)
+def test_a_step_reads_few_numbers_and_no_factor(way, monkeypatch):
+    dtype, settings, _ = WAYS[way]
+    problem = PROBLEMS["signed"].astype(dtype)
+    reads = transfers.of_a_step(operator(problem, device=DEVICE, **settings), start(problem), monkeypatch)
+    assert max(size for _, size in reads) <= 16 < problem.n * problem.rank
+    assert len(reads) <= READS[way], reads
+
+
+@pytest.fixture
+def count_waits():
+    """A function that returns how often a piece of work waits for the GPU, by what torch says."""
+    before = torch.cuda.get_sync_debug_mode()
+
+    def count(work):
+        torch.cuda.synchronize()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            torch.cuda.set_sync_debug_mode("warn")
+            work()
+            torch.cuda.set_sync_debug_mode(before)
+        return sum("synchronizing" in str(warning.message) for warning in said)
+
+    yield count
+    torch.cuda.set_sync_debug_mode(before)  # also if the work failed
+
+
+@pytest.mark.skipif(not HAS_GPU, reason="no GPU")
+@pytest.mark.parametrize("settings", [{}, {"always_lists": True}])
+def test_a_step_rarely_waits_for_the_gpu(settings, count_waits):
+    n, rank = 2000, 8
+    rng = np.random.default_rng(0)
+    M = self_tuning_graph(rng.random((n, 2)), 10).astype(np.float32)
+    diagonal = sparse.eye_array(n, dtype=bool, format="csr")
+    signature = np.where(np.arange(rank) < rank - 1, 1.0, -1.0)
+    op, solver = cuda.CudaOperator(M, diagonal, signature=signature, **settings), LBFGS()
+    U0 = rng.standard_normal((n, rank))
+    U0 *= np.sqrt(op.norm / np.linalg.norm(U0.T @ U0))
+    state = solver.step(op, solver.init(op, op.asarray(U0)))  # compiles
+    assert count_waits(lambda: float(state.U[0, 0])), "torch does not report that it waits"
+    waits = count_waits(lambda: solver.step(op, state))
+    assert waits <= 40, f"a step waited {waits} times"
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a GPU")

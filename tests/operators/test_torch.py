@@ -18,6 +18,7 @@ torch_operator = pytest.importorskip("symrelu.operators.torch")
 torch_rows = pytest.importorskip("symrelu.operators.torch_rows")
 TorchOperator = torch_operator.TorchOperator
 TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
+transfers = pytest.importorskip("transfers")
 
 KINDS = {
     "ndarray": np.asarray,
@@ -154,6 +155,31 @@ def test_a_dense_matrix_is_held_once(monkeypatch):
     assert op._rows._coded.shape == (n, n)
     assert largest.numel <= n * n  # its own rows are looked at as views
     assert op._rows.support[1].numel() == op.n_positive
+
+
+def test_transfers_are_seen_however_they_are_made():
+    x = torch.arange(6.0)
+    reads = {
+        "a number": (lambda: float(x[1]), lambda: bool(x[1] > 0), lambda: x[1].item(), lambda: int(x[1])),
+        "a count": (lambda: x[x > 1], lambda: torch.nonzero(x)),
+        "tolist": (lambda: x.sum().tolist(),),
+    }
+    for name, works in reads.items():
+        for work in works:
+            assert transfers.transfers(work) == [(name, 1)]
+    assert transfers.transfers(lambda: x.tolist()) == [("tolist", 6)]
+    assert transfers.transfers(lambda: np.asarray(x)) == [("numpy", 6)]
+    assert transfers.transfers(lambda: x.cpu()) == [("cpu", 6)]
+    assert transfers.transfers(lambda: torch.where(x > 1, x, 0.0) @ x) == []
+
+
+def test_a_step_reads_few_numbers_and_no_factor(monkeypatch):
+    """On a GPU it would wait for each of them; their number does not depend on that of blocks."""
+    problem = PROBLEMS["signed"]
+    for op in (torch_(problem), torch_(problem, tile=7)):
+        reads = transfers.of_a_step(op, start(problem), monkeypatch)
+        assert max(size for _, size in reads) <= 16 < problem.n * problem.rank
+        assert len(reads) <= 10, reads
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
