@@ -1,5 +1,8 @@
 """Queries on a torch device, compared with the methods of the models."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from example_graphs import GRAPHS, random_graph
@@ -11,13 +14,15 @@ from scipy import sparse
 from symrelu import decompose
 from symrelu.fitted import Linear, LinkScores, Logistic, NeighborVectors, SymmetricReLU, TwoFactor
 from symrelu.fitted.certificate import certify
+from symrelu.kernels.neighbor_counts import edges_of
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("array_api_compat")
 
-from small_blocks import DEVICES, NO_GPU, small_blocks  # noqa: E402
+from small_blocks import DEVICES, NO_GPU, Largest, small_blocks  # noqa: E402
 
 from symrelu.fitted import on_device  # noqa: E402
+from symrelu.fitted.counts_on_device import other_scores  # noqa: E402
 
 on_each_device = pytest.mark.parametrize("device", DEVICES)
 
@@ -142,6 +147,20 @@ def test_the_certificate_is_that_of_the_host(device, name, dtype):
         assert getattr(found, field) == getattr(expected, field)
 
 
+@on_each_device
+def test_nothing_is_larger_than_a_block(device):
+    n = 600
+    model = SymmetricReLU(np.ones((n, 3), np.float32), np.ones(3, np.float32))  # all scores are equal
+    graph = sparse.csr_array(sparse.diags_array([True, True], offsets=[-1, 1], shape=(n, n), dtype=bool))
+    vectors = NeighborVectors(model.U, model.signature, graph, certify(model.U, model.signature, graph, 0.5))
+    with small_blocks(6000), Largest() as largest:
+        on_device.top_k(model, np.arange(n), 4, exclude=graph, device=device)
+        on_device.transform(model, graph.astype(float)[:50], device=device)
+        on_device.certify(vectors, device=device)
+        other_scores(model.U, model.U, edges_of(graph), np.array([0.0, 1.0]), device=device)
+    assert n * 3 < largest.numel <= 6000
+
+
 @pytest.mark.skipif(not NO_GPU, reason="there is a GPU")
 def test_without_a_gpu_the_message_has_the_remedy():
     model, graph = whole_numbers(4, 2, "float64", 0), random_graph(4, 0.5, 0)
@@ -163,3 +182,11 @@ def test_what_is_refused():
         on_device.transform(Linear(model.U, model.signature), np.ones((1, 4)), device="cpu")
     with pytest.raises(ValueError, match="M_new must have shape"):
         on_device.transform(model, np.ones((1, 3)), device="cpu")
+
+
+def test_without_torch_the_message_has_the_remedy():
+    program = "import sys; sys.modules['torch'] = None; from symrelu.fitted import on_device"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "ImportError: backend='torch' and backend='cuda' need torch" in run.stderr
+    assert "pip install 'symrelu[torch]' or 'symrelu[cuda]'" in run.stderr

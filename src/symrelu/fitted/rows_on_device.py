@@ -97,7 +97,6 @@ class _DeviceProblem:
         self.zero_weight, self.at_least = host.zero_weight, host.at_least
         self.B, self.model, self.penalty = (tensor(A, device) for A in (host.B, host.model, host.penalty))
         self.squares = (self.B * self.B).sum(dim=1)
-        self.first, self.second = torch.triu_indices(*self.penalty.shape, device=device)
 
     def solve(self, coded: Any) -> np.ndarray:
         """Return the solutions for the rows of a batch, as coordinates along the axes, on the host."""
@@ -171,15 +170,12 @@ class _DeviceProblem:
 
     def _hessians(self, coded: Any, active: Any) -> Any:
         """Return B^T D B + penalty for each row, where D has the weights of its active entries."""
-        weights = self._weights(coded, active)
-        upper = torch.zeros((len(coded), len(self.first)), dtype=coded.dtype, device=self.device)
-        for part in slices(len(self.B), max(1, numbers_at_once(self.device) // max(1, 2 * len(self.first)))):
+        weights, rank = self._weights(coded, active), self.B.shape[1]
+        hessians = self.penalty.reshape(1, -1).repeat(len(coded), 1)
+        for part in slices(len(self.B), max(1, numbers_at_once(self.device) // max(1, rank**2))):
             B = self.B[part]
-            upper.addmm_(weights[:, part], B[:, self.first] * B[:, self.second])
-        hessians = torch.empty((len(coded), *self.penalty.shape), dtype=coded.dtype, device=self.device)
-        hessians[:, self.first, self.second] = upper
-        hessians[:, self.second, self.first] = upper
-        return hessians.add_(self.penalty)
+            hessians += weights[:, part] @ (B[:, :, None] * B[:, None, :]).reshape(len(B), rank**2)
+        return hessians.view(len(coded), rank, rank)
 
     def _least_ridge(self, hessians: Any, own: Any) -> Any:
         traces = hessians.diagonal(dim1=1, dim2=2).sum(dim=1)
