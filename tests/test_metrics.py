@@ -51,6 +51,19 @@ def test_held_out_error_by_definition(kind, scale, support, monkeypatch):
     assert_allclose(metrics.held_out_error(*given, mask=kind(hidden), support=support), expected)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("backend", ["sparse", "dense", "active", "torch", "cuda"])
+def test_any_backend_finds_the_same_errors(kind, backend):
+    if backend in ("torch", "cuda"):
+        torch = pytest.importorskip("torch")
+        pytest.importorskip("array_api_compat")
+        if backend == "cuda" and not torch.cuda.is_available():
+            pytest.skip("torch finds no GPU")
+    M, U, s = random_problem(0).M, np.random.default_rng(0).standard_normal((30, 3)), np.array([1, 1, -1])
+    for metric in (metrics.relative_error, metrics.half_squared_error):
+        assert_allclose(metric(kind(M), U, s, backend=backend), metric(M, U, s), rtol=1e-6)
+
+
 def test_another_support_is_refused():
     message = "support must be one of 'equal', 'at_least', got 'most'"
     with pytest.raises(ValueError, match=message):

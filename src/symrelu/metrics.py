@@ -40,6 +40,7 @@ def relative_error(
     diagonal: str = "fit",
     mask: Any | None = None,
     support: str = "equal",
+    backend: str = "auto",
 ) -> float:
     """Return ||M - max(0, X)||_F / ||M||_F, X = (U * signature) U^T, over the observed entries.
 
@@ -56,6 +57,8 @@ def relative_error(
         True where the entry is unobserved.
     support : {"equal", "at_least"}, default="equal"
         With "at_least", entries with X > M > 0 count as exact: only what X lacks there is an error.
+    backend : str, default="auto"
+        As for :func:`symrelu.decompose`; "cuda" computes on a GPU.
 
     Returns
     -------
@@ -71,8 +74,8 @@ def relative_error(
     >>> relative_error(np.eye(3), U), relative_error(np.eye(3), U, support="at_least")
     (3.0, 0.0)
     """
-    op, U = _operator(Problem.of(M, mask, diagonal), U, signature, support)
-    return op.relative_error(op.loss(U).loss)
+    op, U = _operator(Problem.of(M, mask, diagonal), U, signature, support, backend)
+    return op.relative_error(op.loss(op.asarray(U)).loss)
 
 
 def half_squared_error(
@@ -83,19 +86,21 @@ def half_squared_error(
     diagonal: str = "fit",
     mask: Any | None = None,
     support: str = "equal",
+    backend: str = "auto",
 ) -> float:
     """Return relative_error^2 / 2, as reported in the paper's table of real data.
 
     Parameters
     ----------
-    M, U, signature, diagonal, mask, support
+    M, U, signature, diagonal, mask, support, backend
         As for :func:`relative_error`.
 
     Returns
     -------
     error : float
     """
-    return relative_error(M, U, signature, diagonal=diagonal, mask=mask, support=support) ** 2 / 2
+    error = relative_error(M, U, signature, diagonal=diagonal, mask=mask, support=support, backend=backend)
+    return error**2 / 2
 
 
 def held_out_error(M: Any, U: Any, signature: Any | None = None, *, mask: Any, support: str = "equal") -> float:
@@ -210,10 +215,13 @@ def parameters_per_pair(M: Any, rank: int, *, diagonal: str = "fit", mask: Any |
     return Problem.of(M, mask, diagonal).parameters_per_pair(check_integer("rank", rank, 1))
 
 
-def _operator(problem: Problem, U: Any, signature: Any | None, support: str) -> tuple[Operator, np.ndarray]:
+def _operator(
+    problem: Problem, U: Any, signature: Any | None, support: str, backend: str
+) -> tuple[Operator, np.ndarray]:
     """Return M as an operator, and U in the units of the operator."""
     U, signature = _check_factor(problem.M, U, signature)
-    return problem.operator(signature, support=support), np.ldexp(U, -problem.exponent)
+    op = problem.operator(signature, support=support, backend=backend)
+    return op, np.ldexp(U, -problem.exponent)
 
 
 def _check_factor(M: Any, U: Any, signature: Any | None) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ torch_rows = pytest.importorskip("symrelu.operators.torch_rows")
 TorchOperator = torch_operator.TorchOperator
 TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 transfers = pytest.importorskip("transfers")
+Largest = pytest.importorskip("small_blocks").Largest
 
 KINDS = {
     "ndarray": np.asarray,
@@ -106,21 +107,6 @@ def test_without_its_libraries_it_names_the_extra(missing):
         "pip install 'symrelu[torch]' or 'symrelu[cuda]'."
     )
     assert result.stderr.strip().splitlines()[-1] == message
-
-
-class Largest(TorchDispatchMode):
-    """Remember the size of the largest tensor that an operation made."""
-
-    def __init__(self):
-        super().__init__()
-        self.numel = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        for tensor in made if isinstance(made, (list, tuple)) else [made]:
-            if isinstance(tensor, torch.Tensor) and not tensor.is_sparse:
-                self.numel = max(self.numel, tensor.numel())
-        return made
 
 
 def hub(n):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.neighbor_counts import Uncertainty, certain_counts, edges_of
+from symrelu.kernels.neighbor_counts import PairCounts, Uncertainty, certain_counts, edges_of
 from symrelu.kernels.threads import single_threaded_blas
 from symrelu.plots.cards import card
 
@@ -87,7 +88,14 @@ class Certificate:
         return (self.n_edges - self.missing) / found if found else 1.0
 
 
-def certify(vectors: np.ndarray, signature: np.ndarray, graph: Any, threshold: float) -> Certificate:
+def certify(
+    vectors: np.ndarray,
+    signature: np.ndarray,
+    graph: Any,
+    threshold: float,
+    *,
+    count: Callable[..., PairCounts] = certain_counts,
+) -> Certificate:
     """Check every pair of items.
 
     Parameters
@@ -100,6 +108,8 @@ def certify(vectors: np.ndarray, signature: np.ndarray, graph: Any, threshold: f
         Symmetric; its stored entries are the edges. Its diagonal is empty.
     threshold : float
         Rounded to float32, in which an index compares.
+    count : callable
+        Compares the scores, like :func:`symrelu.kernels.neighbor_counts.certain_counts`.
 
     Returns
     -------
@@ -110,7 +120,7 @@ def certify(vectors: np.ndarray, signature: np.ndarray, graph: Any, threshold: f
     items = vectors.astype(np.float64)  # exact, and products of two such numbers are too
     threshold = float(ARITHMETIC(threshold))
     with single_threaded_blas(), np.errstate(invalid="ignore"):  # the rows are distributed over threads
-        counts = certain_counts(
+        counts = count(
             items * signature.astype(np.float64),
             items,
             edges_of(graph.sorted_indices()),

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from symrelu.fitted.models import OneFactor, check_exclude, check_nodes, largest
+from symrelu.fitted.models import OneFactor, check_exclude, largest
 from symrelu.kernels.memory import batches
-from symrelu.kernels.scores import largest_of_rows, pair_scores, smooth_block
+from symrelu.kernels.scores import pair_scores, smooth_block
 from symrelu.validation import check_integer, check_items, check_number
 
 __all__ = ["LinkScores"]
@@ -60,6 +60,11 @@ class LinkScores(OneFactor):
             )
         check_number("smoothing", self.smoothing, low_included=False)
 
+    @property
+    def scoring(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Two factors and scales, of which :mod:`symrelu.kernels.scores` makes scores."""
+        return *self._factors, self._scales
+
     def score_pairs(self, i: Any, j: Any) -> np.ndarray:
         """Return the scores of pairs.
 
@@ -106,8 +111,7 @@ class LinkScores(OneFactor):
         scores : ndarray of shape (len(nodes), k)
             Their scores; minus infinity if there are fewer than k.
         """
-        nodes, excluded = check_nodes(nodes, k, exclude, self.n)
-        return largest_of_rows(*self._factors, nodes, k, excluded, self._scales)
+        return super().top_k(nodes, k, exclude=exclude)
 
     def top_links(self, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the k pairs with the largest scores.

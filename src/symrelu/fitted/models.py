@@ -64,6 +64,11 @@ class FittedModel(ABC):
         """The right factor, of shape (n, rank)."""
 
     @property
+    def scoring(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Two factors, and scales or None, of which :mod:`symrelu.kernels.scores` makes scores."""
+        return self.left, self.right, None
+
+    @property
     def n(self) -> int:
         """Number of items."""
         return len(self.U)
@@ -136,7 +141,8 @@ class FittedModel(ABC):
             X of these pairs; minus infinity if there are fewer than k.
         """
         nodes, excluded = check_nodes(nodes, k, exclude, self.n)
-        return largest_of_rows(self.left, self.right, nodes, k, excluded)
+        left, right, scales = self.scoring
+        return largest_of_rows(left, right, nodes, k, excluded, scales)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

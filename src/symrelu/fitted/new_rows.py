@@ -35,17 +35,17 @@ from symrelu.kernels.least_norm import orthonormal_axes, shortest_minimum
 from symrelu.kernels.memory import batches, rows_per_worker
 from symrelu.kernels.threads import allowed_threads, run_tasks, slices
 
-_UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
+UNKNOWN = -1.0  # code of an unobserved similarity; observed ones are nonnegative
 
-_RIDGE = 1e-7  # initial ridge, relative to the mean curvature due to the row's positive entries
-_RIDGE_DECAY = 1e-3  # factor on the ridge after each full step
-_LEAST_RIDGE = 1e-14  # relative to the trace of the Hessian; below it, rounding can make the Hessian indefinite
-_NEGLIGIBLE_GAP = 1e-18  # cost above the minimum, relative to the explained squares, of a finished row
-_ROUNDING = 1e-31  # rounding error of the squared gradient, relative to the squares of its terms
-_TOUCHED = 1e-8  # an entry with a smaller residual, relative to the explained part, is active by rounding
-_MOST_FULL_STEPS = 30  # three are enough, unless the norms of the active items differ by 1e5 or more
-_MOST_STEPS = 500
-_FREE = 0.3  # a row is flat if this many directions, counted by the ridge's share of their curvature, are free
+RIDGE = 1e-7  # initial ridge, relative to the mean curvature due to the row's positive entries
+RIDGE_DECAY = 1e-3  # factor on the ridge after each full step
+LEAST_RIDGE = 1e-14  # relative to the trace of the Hessian; below it, rounding can make the Hessian indefinite
+NEGLIGIBLE_GAP = 1e-18  # cost above the minimum, relative to the explained squares, of a finished row
+ROUNDING = 1e-31  # rounding error of the squared gradient, relative to the squares of its terms
+TOUCHED = 1e-8  # an entry with a smaller residual, relative to the explained part, is active by rounding
+MOST_FULL_STEPS = 30  # three are enough, unless the norms of the active items differ by 1e5 or more
+MOST_STEPS = 500
+FREE = 0.3  # a row is flat if this many directions, counted by the ridge's share of their curvature, are free
 _MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
 _ROWS_AT_ONCE = 32  # larger batches hardly speed up the matrix products, and exceed the caches
@@ -53,7 +53,7 @@ _NUMBERS_OF_A_WORKER = (
     5000  # if U has r times as many, about r ** 0.6 workers were fastest (measured on 16 cores)
 )
 _ARRAYS = 6  # arrays of the size of a batch of rows of M: similarities, products, their change, excess, copies
-_WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
+WORTH_A_COPY = 0.75  # finished rows are removed from the batch once at most this fraction is unfinished
 
 
 def transform_rows(
@@ -87,7 +87,7 @@ def transform_rows(
         In the dtype of U, computed in float64.
     """
     n_new, n = M_new.shape
-    problem = _row_problem(U, signature, alpha, zero_weight, at_least)
+    problem = row_problem(U, signature, alpha, zero_weight, at_least)
     U_new = np.zeros((n_new, U.shape[1]))
     at_once, workers = rows_per_worker(_ARRAYS * n * 8, _ROWS_AT_ONCE)
     # Between the kernels a worker holds the GIL: for small n, more than a few would wait for each other.
@@ -100,13 +100,13 @@ def transform_rows(
         exponents = np.frexp(rows.max(axis=1, initial=0.0, keepdims=True))[1]
         coded = np.ldexp(rows, -exponents, out=rows)
         if unknown is not None:
-            coded[unknown] = _UNKNOWN
+            coded[unknown] = UNKNOWN
         with np.errstate(over="ignore"):
             U_new[batch] = np.ldexp(problem.solve(coded) @ problem.axes.T, exponents - problem.exponents)
 
     if n_new:
         run_tasks(solve, slices(n_new, at_once), workers)
-    _check_range(U_new, U.dtype)
+    check_range(U_new, U.dtype)
     return U_new.astype(U.dtype)
 
 
@@ -167,7 +167,7 @@ def _dense(rows: Any) -> Any:
     return rows.toarray() if sparse.issparse(rows) else rows
 
 
-def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
+def check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
     """Raise if the dtype of the factor cannot represent the rows."""
     beyond = ~(np.abs(U_new) <= np.finfo(dtype).max).all(axis=1)
     if beyond.any():
@@ -178,9 +178,9 @@ def _check_range(U_new: np.ndarray, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _row_problem(
+def row_problem(
     U: np.ndarray, signature: np.ndarray, alpha: float, zero_weight: float, at_least: bool
-) -> _RowProblem:
+) -> RowProblem:
     """Scale the columns of V to order one (or their penalty, if larger), and find orthonormal axes."""
     penalty = math.sqrt(alpha / 2)
     sizes = np.maximum(np.abs(U).max(axis=0, initial=0.0), penalty)
@@ -192,7 +192,7 @@ def _row_problem(
     axes, B, gram = orthonormal_axes(V, penalties, stretch)
     coordinates = np.linalg.pinv(axes) / stretch  # of u along the axes, up to powers of two
     along = penalties[:, None] * axes
-    return _RowProblem(
+    return RowProblem(
         axes=axes,
         exponents=exponents,
         lengths=stretch[:, None] * axes,
@@ -206,11 +206,11 @@ def _row_problem(
 
 
 @dataclass(eq=False)
-class _Batch:
+class Batch:
     """The state of the iteration for the unfinished rows of a batch."""
 
     place: np.ndarray  # index of the row in the batch
-    coded: np.ndarray  # scaled similarities, _UNKNOWN where unobserved
+    coded: np.ndarray  # scaled similarities, UNKNOWN where unobserved
     rounding: np.ndarray  # rounding error of the squared gradient
     C: np.ndarray  # coordinates of the rows along the axes
     X: np.ndarray  # C B^T
@@ -233,7 +233,7 @@ class _Batch:
 
 
 @dataclass(frozen=True, eq=False)
-class _RowProblem:
+class RowProblem:
     """The data shared by all rows."""
 
     axes: np.ndarray  # u = axes c, up to powers of two
@@ -250,7 +250,7 @@ class _RowProblem:
         """Return the solutions for the rows of a batch, as coordinates along the axes."""
         solution = np.zeros((len(coded), self.B.shape[1]))
         rows = self._start_batch(coded)
-        for _ in range(_MOST_STEPS):
+        for _ in range(MOST_STEPS):
             before = rows.active.copy()
             changed = differentiate_rows(
                 rows.X, rows.coded, self.zero_weight, self.at_least, rows.excess, rows.active
@@ -263,13 +263,13 @@ class _RowProblem:
             self._write_finished(rows, solution)
             if rows.finished.all():
                 return solution
-            if np.mean(~rows.finished) <= _WORTH_A_COPY:
+            if np.mean(~rows.finished) <= WORTH_A_COPY:
                 rows.keep(~rows.finished)
             self._take_step(rows)
         self._write_solutions(solution, rows, np.flatnonzero(~rows.finished))  # limited by rounding
         return solution
 
-    def _start_batch(self, coded: np.ndarray) -> _Batch:
+    def _start_batch(self, coded: np.ndarray) -> Batch:
         """Start from the weighted sum of the similar items, scaled to fit the similarities.
 
         The solution of a row without positive similarities is zero; such rows are left out.
@@ -290,17 +290,17 @@ class _RowProblem:
         active = self._active(X, coded)
         hessian = self._hessians(coded, active)
         own = (coded > 0) @ np.einsum("jr,jr->j", B, B)
-        return _Batch(
+        return Batch(
             place=place,
             coded=coded,
-            rounding=_ROUNDING * own * np.einsum("kj,kj->k", similarities, similarities),
+            rounding=ROUNDING * own * np.einsum("kj,kj->k", similarities, similarities),
             C=C,
             X=X,
             excess=np.empty_like(X),
             active=active.astype(np.uint8),
             hessian=hessian,
             own=own,
-            ridge=np.maximum(_RIDGE * own / max(1, B.shape[1]), self._least_ridge(hessian, own)),
+            ridge=np.maximum(RIDGE * own / max(1, B.shape[1]), self._least_ridge(hessian, own)),
             direction=np.empty_like(C),
             slope=np.empty(len(place)),
             explained=np.empty(len(place)),
@@ -335,9 +335,9 @@ class _RowProblem:
     def _least_ridge(self, hessians: np.ndarray, own: np.ndarray) -> np.ndarray:
         traces = np.einsum("krr->k", hessians)
         # The Hessian is zero once every similarity is reached.
-        return _LEAST_RIDGE * (np.maximum(traces, own) if self.at_least else traces)
+        return LEAST_RIDGE * (np.maximum(traces, own) if self.at_least else traces)
 
-    def _set_newton_direction(self, rows: _Batch) -> None:
+    def _set_newton_direction(self, rows: Batch) -> None:
         """Compute the Newton direction, the slope along it and the explained squares."""
         gradient = rows.excess @ self.B + rows.C @ self.penalty
         rows.direction = -np.linalg.solve(self._systems(rows), gradient[:, :, None])[:, :, 0]
@@ -348,17 +348,17 @@ class _RowProblem:
             reached = np.where((rows.coded > 0) & (rows.active == 0), rows.coded, 0)
             rows.explained += np.einsum("kj,kj->k", reached, reached)
 
-    def _systems(self, rows: _Batch, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+    def _systems(self, rows: Batch, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
         return rows.hessian[chosen] + rows.ridge[chosen, None, None] * np.eye(self.B.shape[1])
 
-    def _write_finished(self, rows: _Batch, solution: np.ndarray) -> None:
+    def _write_finished(self, rows: Batch, solution: np.ndarray) -> None:
         """Write the rows that are converged: a full step lowers the cost by half the slope."""
-        negligible = -rows.slope <= np.maximum(_NEGLIGIBLE_GAP * rows.explained, rows.rounding / rows.ridge)
-        finished = (negligible & (rows.step > 0)) | (rows.full_steps >= _MOST_FULL_STEPS)
+        negligible = -rows.slope <= np.maximum(NEGLIGIBLE_GAP * rows.explained, rows.rounding / rows.ridge)
+        finished = (negligible & (rows.step > 0)) | (rows.full_steps >= MOST_FULL_STEPS)
         self._write_solutions(solution, rows, np.flatnonzero(finished & ~rows.finished))
         rows.finished |= finished
 
-    def _write_solutions(self, solution: np.ndarray, rows: _Batch, found: np.ndarray) -> None:
+    def _write_solutions(self, solution: np.ndarray, rows: Batch, found: np.ndarray) -> None:
         """Write the solutions; if a row has many, the one of least norm."""
         if not len(found):
             return
@@ -367,7 +367,7 @@ class _RowProblem:
         touched = self._close_to_walls(X, coded, rows.explained[found, None]) & rows.active[found].astype(bool)
         systems = self._systems(rows, found)
         self._change_hessians(systems, coded, -touched.astype(np.int8))
-        free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > _FREE
+        free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > FREE
         held = self._active(X, coded) & ~touched
         for k in np.flatnonzero(free):
             one = rows.C[found[k]], X[k], coded[k], held[k]
@@ -376,9 +376,9 @@ class _RowProblem:
     def _close_to_walls(self, X: np.ndarray, coded: np.ndarray, explained: np.ndarray) -> np.ndarray:
         """Return which entries would be inactive, but for rounding errors."""
         residual = np.where(coded > 0, coded - X if self.at_least else np.inf, X)
-        return _TOUCHED * np.sqrt(explained / np.where(coded > 0, 1.0, self.zero_weight)) >= residual
+        return TOUCHED * np.sqrt(explained / np.where(coded > 0, 1.0, self.zero_weight)) >= residual
 
-    def _take_step(self, rows: _Batch) -> None:
+    def _take_step(self, rows: Batch) -> None:
         """Minimise the cost exactly along the direction, and lower the ridge after full steps."""
         penalties = rows.direction @ self.penalty
         move_rows(
@@ -394,5 +394,5 @@ class _RowProblem:
         )
         rows.C += rows.step[:, None] * rows.direction
         rows.full_steps += rows.step == 1
-        lower = np.maximum(_RIDGE_DECAY * rows.ridge, self._least_ridge(rows.hessian, rows.own))
+        lower = np.maximum(RIDGE_DECAY * rows.ridge, self._least_ridge(rows.hessian, rows.own))
         rows.ridge = np.where(rows.step >= 1, lower, rows.ridge)

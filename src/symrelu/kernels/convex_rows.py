@@ -17,10 +17,10 @@ import numpy as np
 
 from symrelu.kernels.jit import compiled
 
-_MOST_TRIALS = 100
-_ENOUGH = 0.01  # a line search ends when the slope has dropped to this fraction of the initial one
+MOST_TRIALS = 100
+ENOUGH = 0.01  # a line search ends when the slope has dropped to this fraction of the initial one
 _ROWS_AT_ONCE = 256  # of B, gathered for one product: they stay in the cache
-_LONGEST = 100.0  # along a direction without curvature, rounding errors would decide the step length
+LONGEST = 100.0  # along a direction without curvature, rounding errors would decide the step length
 
 
 @compiled
@@ -54,7 +54,7 @@ def move_rows(  # type: ignore[no-untyped-def]
     for i in range(X.shape[0]):
         low, high = 0.0, np.inf
         t = 1.0
-        for _ in range(_MOST_TRIALS):
+        for _ in range(MOST_TRIALS):
             slope = penalty_slopes[i] + t * penalty_curvatures[i]
             curvature = penalty_curvatures[i]
             for j in range(X.shape[1]):
@@ -64,7 +64,7 @@ def move_rows(  # type: ignore[no-untyped-def]
                 weight = 1.0 if m > 0 and not (at_least and x >= m) else weight
                 slope += weight * (x - m) * z  # an active zero has m = 0
                 curvature += weight * z * z
-            if abs(slope) <= -_ENOUGH * slopes[i] or not curvature > 0:
+            if abs(slope) <= -ENOUGH * slopes[i] or not curvature > 0:
                 break
             if slope > 0:
                 high = t
@@ -74,7 +74,7 @@ def move_rows(  # type: ignore[no-untyped-def]
             # Outside the bracket: bisect, or double t while there is no upper end.
             if not low < following < high:
                 following = (low + high) / 2 if high < np.inf else 2 * t
-            following = min(following, _LONGEST)
+            following = min(following, LONGEST)
             if following == t:
                 break
             t = following

@@ -371,12 +371,12 @@ class _Pattern:
         return self._tilings[tiling]
 
 
-def check_cuda() -> None:
-    """Raise unless torch can use a GPU."""
+def check_cuda(what: str = "backend='cuda'", instead: str = "backend='auto'") -> None:
+    """Raise unless torch can use a GPU. The message says what needs it, and what to use instead."""
     if not torch.cuda.is_available() or torch.version.cuda is None:
         found = "finds no GPU" if torch.version.cuda else "is no build for CUDA"
         raise ValueError(
-            f"backend='cuda' needs an NVIDIA GPU, and torch {torch.__version__} {found}. Use backend='auto', "
+            f"{what} needs an NVIDIA GPU, and torch {torch.__version__} {found}. Use {instead}, "
             "or install a build of torch for CUDA (pip install 'symrelu[cuda]') and check "
             "torch.cuda.is_available()."
         )

@@ -1,0 +1,159 @@
+"""Queries of a fitted model on a torch device, such as a GPU. They return what the methods return.
+
+Rows of X are formed a few at a time, in the type of the factor, so that no query needs much memory. Scores may
+differ from those of the methods in their last digits, because a device adds up in another order.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from symrelu.fitted.certificate import Certificate
+from symrelu.fitted.certificate import certify as certify_vectors
+from symrelu.fitted.counts_on_device import certain_counts
+from symrelu.fitted.models import SymmetricReLU, check_nodes
+from symrelu.fitted.rows_on_device import transform_rows
+from symrelu.kernels.scores import NO_ITEM
+from symrelu.kernels.threads import slices
+from symrelu.operators.torch import without_gradients  # explains what is missing
+from symrelu.operators.torch_device import checked_device, full_float32
+from symrelu.operators.torch_rows import numbers_at_once, tensor
+from symrelu.validation import check_rows
+
+import torch  # isort: skip
+
+__all__ = ["certify", "top_k", "transform"]
+
+
+def transform(model: Any, M_new: Any, mask: Any | None = None, *, device: Any = "cuda") -> np.ndarray:
+    """Return the factor rows of new items, computed on a device.
+
+    Rows with many minima, of which the one of least norm is wanted, are finished on the host. With
+    ``support="at_least"`` there can be many of them.
+
+    Parameters
+    ----------
+    model : SymmetricReLU or Solution
+        With the method ``transform``.
+    M_new : sparse matrix, sparse array or array-like of shape (n_new, n)
+        Similarities of the new items to the fitted ones.
+    mask : sparse or dense bool matrix of shape (n_new, n), optional
+        True where a similarity is unobserved.
+    device : str or torch.device, default="cuda"
+
+    Returns
+    -------
+    U_new : ndarray of shape (n_new, rank)
+    """
+    model = getattr(model, "model", model)
+    if not isinstance(model, SymmetricReLU):
+        raise TypeError(f"transform needs a SymmetricReLU, which has rows for new items, got {model!r}.")
+    there = checked_device(device)
+    M_new, mask = check_rows(M_new, model.n, mask)
+    return transform_rows(
+        M_new,
+        model.U,
+        model.signature,
+        alpha=model.alpha,
+        zero_weight=model.zero_weight,
+        at_least=model.support == "at_least",
+        mask=mask,
+        device=there,
+    )
+
+
+@without_gradients
+def top_k(
+    model: Any, nodes: Any, k: int, *, exclude: Any | None = None, device: Any = "cuda"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k items nearest to each node, searched on a device.
+
+    Parameters
+    ----------
+    model : FittedModel or Solution
+    nodes : array-like of int of shape (count,)
+    k : int
+    exclude : sparse or dense matrix of shape (n, n), optional
+        Pairs that are left out, as for the method ``top_k``.
+    device : str or torch.device, default="cuda"
+
+    Returns
+    -------
+    items, scores : ndarray of shape (count, k)
+        As the method ``top_k`` returns them: ties go to the lower index.
+    """
+    model = getattr(model, "model", model)
+    nodes, exclude = check_nodes(nodes, k, exclude, model.n)
+    there = checked_device(device)
+    dtype = np.float32 if model.dtype == np.float32 else np.float64
+    *factors, scales = model.scoring
+    left, right = (tensor(factor.astype(dtype), there) for factor in factors)
+    scales = None if scales is None else tensor(scales.astype(dtype), there)
+    items, scores = np.full((len(nodes), k), NO_ITEM, np.int64), np.full((len(nodes), k), -np.inf, dtype)
+    found = min(k, model.n)
+    with full_float32():
+        for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
+            rows = tensor(nodes[part], there).long()
+            X = left[rows] @ right.T
+            if scales is not None:
+                X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
+            X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
+            X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
+            if exclude is not None:
+                X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
+            best = _largest(X, found)
+            items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
+    return items, scores.astype(model.dtype, copy=False)
+
+
+def certify(vectors: Any, *, device: Any = "cuda") -> Certificate:
+    """Compare all pairs of nodes with their graph, on a device.
+
+    Parameters
+    ----------
+    vectors : NeighborVectors
+        With the method ``certify``.
+    device : str or torch.device, default="cuda"
+
+    Returns
+    -------
+    certificate : Certificate
+        Computed in float64, like that of the method: only the last digits of its margin may differ.
+    """
+    count = partial(certain_counts, device=checked_device(device))
+    return certify_vectors(
+        vectors.item_vectors, vectors.signature, vectors.graph, vectors.threshold, count=count
+    )
+
+
+def _smooth(X: Any) -> Any:
+    """Return (X + sqrt(X^2 + 1)) / 2, by the formula of :func:`symrelu.kernels.scores.smooth_value`."""
+    root = (X * X + 1).sqrt_().add_(X.abs())
+    return torch.where(X >= 0, root / 2, 0.5 / root)
+
+
+def _largest(X: Any, k: int) -> tuple[Any, Any]:
+    """Return the columns and values of the k largest entries of each row; ties go to the lower column."""
+    values, items = torch.topk(X, min(k + 1, X.shape[1]), dim=1)
+    last, items = values[:, k - 1], items[:, :k]
+    if values.shape[1] > k:
+        # Of equal entries, topk may take any.
+        tied = torch.nonzero((values[:, k] == last) & (last > -math.inf))[:, 0]
+        if len(tied):
+            items[tied] = _first_of_ties(X[tied], last[tied], k)
+    items = items.sort(dim=1).values
+    # Adding zero makes zeros of both signs equal: some sorts put the negative ones last.
+    scores, order = (X.gather(1, items) + 0.0).sort(dim=1, descending=True, stable=True)
+    return torch.where(scores > -math.inf, items.gather(1, order), NO_ITEM), scores
+
+
+def _first_of_ties(X: Any, last: Any, k: int) -> Any:
+    """Return the columns of the k largest entries, of those equal to the k-th the first ones."""
+    above, equal = X.gt(last[:, None]), X.eq(last[:, None])
+    room = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1, dtype=torch.int32) <= room))
+    return torch.nonzero(chosen)[:, 1].view(len(X), k)
