@@ -17,7 +17,6 @@ torch = pytest.importorskip("torch")
 torch_operator = pytest.importorskip("symrelu.operators.torch")
 torch_rows = pytest.importorskip("symrelu.operators.torch_rows")
 TorchOperator = torch_operator.TorchOperator
-TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 transfers = pytest.importorskip("transfers")
 Largest = pytest.importorskip("small_blocks").Largest
 
