@@ -252,7 +252,7 @@ def test_a_matrix_on_another_gpu_is_refused(monkeypatch):
 
 @pytest.mark.skipif(not HAS_GPU, reason="there is no GPU")
 def test_a_tensor_on_a_gpu_is_fitted_there(stages):
-    tensor = torch.from_numpy(M32.toarray()).to_sparse_csr().cuda()
+    tensor = torch.from_numpy(M32.toarray()).to_sparse().cuda()
     settings = {key: value for key, value in FIT.items() if key != "backend"}
     U0 = torch.rand((16, 3), device="cuda")
     found = decompose(tensor, 3, init=U0, precision="high", max_iter=2, **settings)
