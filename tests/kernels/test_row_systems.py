@@ -132,3 +132,14 @@ def test_an_indefinite_system_of_a_short_row_leaves_the_ridge_alone():
     ridge = np.diag([-1.0, -1.0])
     right = np.tile([3.0, 12.0], (3, 1, 1))
     assert_array_equal(solved_rows(support, V, ridge, right), -right)
+
+
+def test_rows_with_more_entries_than_one_product_takes():
+    rng = np.random.default_rng(0)
+    support = np.ones((300, 300), bool)
+    support[1, 7:] = False
+    V, right = rng.standard_normal((300, 3)), rng.standard_normal((300, 1, 3))
+    found = solved_rows(support, V, np.eye(3), right)
+    for i in (0, 1, 299):
+        system = V[support[i]].T @ V[support[i]] + np.eye(3)
+        assert_allclose(found[i, 0], np.linalg.solve(system, right[i, 0]), rtol=1e-10, atol=1e-12)
