@@ -2,6 +2,7 @@
 
     python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FOLDER]
     python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FOLDER]
+    python benchmarks/gpu.py plot --output FOLDER
 
 The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours,
 and are made on the GPU; this is not measured. Factors are in float32.
@@ -18,8 +19,8 @@ M and U are included, and so is the time in which smaller matrices are made on t
 compiles.
 
 FOLDER gets ``passes.json`` or ``fits.json``, with the names and versions of device and software, and a table of
-the same name for the page about large graphs. Whether a GPU computes the same as a CPU is the subject of
-``benchmarks/gpu_equality.py``.
+the same name for the page about large graphs, after each row; "plot" draws them. Whether a GPU computes the
+same as a CPU is the subject of ``benchmarks/gpu_equality.py``.
 """
 
 from __future__ import annotations
@@ -194,7 +195,7 @@ def passes(options: argparse.Namespace) -> list[dict[str, Any]]:
                         "GiB": torch.cuda.max_memory_allocated() / 2**30,
                     }
                 )
-                print(rows[-1], flush=True)
+                keep(options, rows)
     return rows
 
 
@@ -227,7 +228,7 @@ def fits(options: argparse.Namespace) -> list[dict[str, Any]]:
                 "GiB": torch.cuda.max_memory_allocated() / 2**30,
             }
         )
-        print(rows[-1], flush=True)
+        keep(options, rows)
     return rows
 
 
@@ -239,6 +240,41 @@ def write_table(path: Path, rows: list[dict[str, Any]], names: tuple[str, ...]) 
         for row in rows:
             cells = (row[name] for name in names)
             writer.writerow(f"{cell:.3g}" if isinstance(cell, float) else cell for cell in cells)
+
+
+def keep(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """Print the last row, and write all of them."""
+    print(rows[-1], flush=True)
+    if options.output:
+        options.output.mkdir(parents=True, exist_ok=True)
+        content = {"environment": environment(), "rows": rows}
+        (options.output / f"{options.what}.json").write_text(json.dumps(content, indent=1) + "\n")
+        write_table(options.output / f"{options.what}.csv", rows, IN_TABLE[options.what])
+
+
+def plot(folder: Path) -> None:
+    """Draw the seconds of passes and fits against the number of nodes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    for ax, what, key in zip(figure.subplots(1, 2), ("passes", "fits"), ("way", "problem"), strict=True):
+        rows = json.loads((folder / f"{what}.json").read_text())["rows"]
+        rank = max(row["rank"] for row in rows)
+        for name in dict.fromkeys(row[key] for row in rows):
+            chosen = [row for row in rows if (row[key], row["rank"]) == (name, rank)]
+            points = [(row["n"], row["seconds"]) for row in chosen]
+            ax.loglog(*zip(*points, strict=True), marker="o", label=name, ls="" if what == "fits" else "-")
+            for row, point in zip(chosen, points, strict=True):
+                if what == "fits":
+                    ax.annotate(f"to {row['target']:g}", point, xytext=(5, 3), textcoords="offset points")
+        ax.set(title=f"{what}, rank {rank}", xlabel="nodes", ylabel="seconds")
+        ax.margins(x=0.4, y=0.15)
+        ax.grid(True, which="both", alpha=0.25)
+        ax.legend(loc="upper left")
+    figure.savefig(folder / "gpu.png", dpi=110)
 
 
 def environment() -> dict[str, str]:
@@ -257,7 +293,7 @@ def environment() -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("passes", "fits"))
+    parser.add_argument("what", choices=("passes", "fits", "plot"))
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--ranks", type=int, nargs="+", default=[32, 64])
     parser.add_argument("--most-in-tiles", type=int, default=100_000, help="largest size of the obvious way")
@@ -266,12 +302,10 @@ def main() -> None:
     parser.add_argument("--most", type=float, help="seconds after which a fit stops")
     parser.add_argument("--output", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    rows = {"passes": passes, "fits": fits}[options.what](options)
-    if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
-        content = {"environment": environment(), "rows": rows}
-        (options.output / f"{options.what}.json").write_text(json.dumps(content, indent=1) + "\n")
-        write_table(options.output / f"{options.what}.csv", rows, IN_TABLE[options.what])
+    if options.what == "plot":
+        plot(options.output)
+        return
+    {"passes": passes, "fits": fits}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -181,11 +181,19 @@ def plot(folder: Path) -> None:
     kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
     figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
     for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):
-        for way, marker in zip(WAYS, "osD", strict=True):
-            # Of several runs, the last one counts.
-            latest = {row["n"]: row["seconds"] for row in rows if (row["problem"], row["way"]) == (kind, way)}
-            chosen = sorted(latest.items())
-            ax.loglog(*np.array(chosen, float).reshape(-1, 2).T, marker=marker, label=way.replace("+", ", "))
+        targets = sorted({row["target"] for row in rows if row["problem"] == kind})
+        for way, marker, color in zip(WAYS, "osD", ("C0", "C1", "C2"), strict=True):
+            for target in targets:  # fits to different errors are not joined by a line
+                wanted = (kind, way, target)
+                # Of several runs, the last one counts.
+                latest = {
+                    row["n"]: row["seconds"]
+                    for row in rows
+                    if (row["problem"], row["way"], row["target"]) == wanted
+                }
+                label = None if target > targets[0] else way.replace("+", ", ")
+                chosen = np.array(sorted(latest.items()), float).reshape(-1, 2)
+                ax.loglog(*chosen.T, marker=marker, color=color, label=label)
         ax.set(title=kind, xlabel="nodes")
         ax.grid(True, which="both", alpha=0.25)
     figure.axes[0].set_ylabel("seconds of a fit")
