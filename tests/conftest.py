@@ -15,6 +15,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 collect_ignore = ["example_experiment.py", "example_solver.py"]
 if find_spec("distributed") is None:
     collect_ignore.append("scripted_client.py")  # a client of Dask
+if find_spec("torch") is None:
+    collect_ignore += ["small_blocks.py", "transfers.py"]
 
 # In the tests of these packages small passes run on threads too. Elsewhere that only takes time.
 THREADED = {"kernels", "operators", "solvers", "fitted", "fit", "baselines"}

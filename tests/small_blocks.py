@@ -5,14 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from unittest import mock
 
-import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from symrelu.operators import torch_rows
 
 NO_GPU = not torch.cuda.is_available()
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(NO_GPU, reason="torch finds no GPU"))]
+DEVICES = ("cpu",) if NO_GPU else ("cpu", "cuda")
 
 
 def small_blocks(numbers: int) -> AbstractContextManager[object]:
