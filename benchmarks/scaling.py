@@ -83,7 +83,7 @@ class Memory:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def fit(M: Any, way: str, rank: int, tol: float, most: float | None) -> Any:
+def fit(M: Any, way: str, rank: int, tol: float, most: float | None, steps: int = 1000) -> Any:
     start, backend = way.split("+")
     return decompose(
         M,
@@ -94,6 +94,7 @@ def fit(M: Any, way: str, rank: int, tol: float, most: float | None) -> Any:
         init=start,
         backend=backend,
         tol=tol,
+        max_iter=steps,
         max_time=most,
         random_state=0,
     )
@@ -125,7 +126,7 @@ def compile_all(ways: list[str], dtype: str, rank: int) -> None:
     """Compile what the fits will need, so that none of them has to wait for it."""
     small = graph("plane", 1500).astype(dtype)
     for way in ways:
-        fit(small, way, rank, 1e-3, None)  # so many steps that the memory of LBFGS is full
+        fit(small, way, rank, 0.0, None, steps=15)  # so many that the memory of LBFGS is full
     # A graph so small is never listed. Smaller levels are in float32, whatever the type of M.
     for kind in {"float32", dtype}:
         ActiveOperator(small.astype(kind), signature=np.ones(rank), always_lists=True).warm_up()

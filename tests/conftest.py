@@ -41,7 +41,7 @@ if HAS_TORCH:
 settings.register_profile(
     "default",
     deadline=None,
-    max_examples=60,
+    max_examples=50,
     # Older versions of hypothesis draw more examples that a test does not accept.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
