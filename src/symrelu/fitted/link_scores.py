@@ -62,7 +62,7 @@ class LinkScores(OneFactor):
 
     @property
     def scoring(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Two factors and scales, of which :mod:`symrelu.kernels.scores` makes scores."""
+        """Two factors and scales, from which scores are computed."""
         return *self._factors, self._scales
 
     def score_pairs(self, i: Any, j: Any) -> np.ndarray:

@@ -65,7 +65,7 @@ class FittedModel(ABC):
 
     @property
     def scoring(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Two factors, and scales or None, of which :mod:`symrelu.kernels.scores` makes scores."""
+        """Two factors, and scales or None, from which scores are computed."""
         return self.left, self.right, None
 
     @property
