@@ -124,7 +124,7 @@ def measure(M: Any, way: str, rank: int, tol: float, most: float | None) -> dict
 
 def compile_all(ways: list[str], dtype: str, rank: int) -> None:
     """Compile what the fits will need, so that none of them has to wait for it."""
-    small = graph("plane", 1500).astype(dtype)
+    small = graph("plane", 3000).astype(dtype)
     for way in ways:
         fit(small, way, rank, 0.0, None, steps=15)  # so many that the memory of LBFGS is full
     # A graph so small is never listed. Smaller levels are in float32, whatever the type of M.

@@ -35,6 +35,8 @@ _ARRAYS_AT_ONCE = 8
 def inner(A: np.ndarray, B: np.ndarray) -> float:
     """Return the sum of A * B, multiplied and summed in float64."""
     a, b = _flat(A, B)
+    if a.size <= _PART:
+        return _inner(a, b)
     sums = np.zeros(-(-a.size // _PART))
     _run(lambda parts: _inner_of_parts(a, b, parts.start, parts.stop, sums), len(sums), a.size)
     return float(sums.sum())
@@ -54,6 +56,10 @@ def inner_each(A: np.ndarray, others: Sequence[np.ndarray]) -> list[float]:
     if not others:
         return []
     a, arrays = A.reshape(-1), _padded(others)
+    if a.size <= _PART:
+        total = np.zeros(len(others))
+        _inner_each(a, arrays, 0, a.size, total)
+        return total.tolist()
     sums = np.zeros((-(-a.size // _PART), len(others)))
     _run(
         lambda parts: _inner_each_of_parts(a, arrays, parts.start, parts.stop, sums),
