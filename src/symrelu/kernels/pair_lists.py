@@ -26,7 +26,7 @@ import numpy as np
 from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.bits import trailing_zeros
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.row_references import References
+from symrelu.kernels.row_references import References, rounding_of_cosines
 from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 from symrelu.kernels.transposition import transposed
 from symrelu.kernels.vectors import concatenated
@@ -36,8 +36,6 @@ _WORK_OF_COMPARING = 8
 
 # Cost of copying a pair of a list, in the same unit.
 _WORK_OF_MERGING = 40
-
-_ROUNDING = 4  # times rank and eps: more than the rounding error of a cosine
 
 _BLOCKS_OF_A_SCAN = 64
 _SMALLEST_SIDE, _LARGEST_SIDE = 128, 384
@@ -154,7 +152,7 @@ def _scan(
     n, rank = references.directions.shape
     dtype = references.directions.dtype
     # The cosines are rounded: a pair that is positive in exact arithmetic must not be missed.
-    threshold = dtype.type(-slack - _ROUNDING * rank * np.finfo(dtype).eps)
+    threshold = dtype.type(-slack - rounding_of_cosines(rank))
     blocks = slices(len(rows), min(side, max(_FEWEST_ROWS, len(rows) // _BLOCKS_OF_A_SCAN)))
     found: list[Any] = [np.empty(0, np.int32)] * len(blocks)
     counts, total = np.zeros(len(rows), np.int64), np.zeros(1, np.int64)

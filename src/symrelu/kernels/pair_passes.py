@@ -14,7 +14,7 @@ import numpy as np
 
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.row_references import new_references
+from symrelu.kernels.row_references import new_references, rounding_of_cosines
 from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.transposition import Transposed, transposed
@@ -22,9 +22,6 @@ from symrelu.kernels.vectors import concatenated, cross_gram
 
 # A multiplication in a product of two single rows takes as long as this many in a product of matrices.
 _SLOWNESS = 24
-
-# Times rank and eps: more than the rounding error of a cosine in float32.
-_ROUNDING_OF_COSINES = 4
 
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
@@ -64,6 +61,7 @@ def positive_pairs(
     n, rank = U.shape
     margins = np.empty(0, U.dtype) if widths is None else widths
     directions = _rounded_directions(U) if widths is None else np.empty((0, rank), np.float32)
+    least = np.float32(-rounding_of_cosines(rank))
     workers = workers_for(_SLOWNESS * rank * len(listed.indices))
     parts = shares(n, workers)
     found: list[Any] = [None] * len(parts)
@@ -71,7 +69,9 @@ def positive_pairs(
 
     def compare(number: int) -> None:
         part = parts[number]
-        found[number] = positive_part(part.start, part.stop, signed, U, margins, directions, *listed, counts)
+        found[number] = positive_part(
+            part.start, part.stop, signed, U, margins, directions, least, *listed, counts
+        )
 
     run_tasks(compare, range(len(parts)), workers)
     indptr = np.zeros(n + 1, np.int64)
@@ -90,16 +90,17 @@ def _rounded_directions(U: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def positive_part(first, last, A, B, widths, directions, indptr, indices, counts):  # type: ignore[no-untyped-def]
+def positive_part(  # type: ignore[no-untyped-def]
+    first, last, A, B, widths, directions, least, indptr, indices, counts
+):
     """Return columns and values of the listed entries of A B^T above minus their width, for some rows.
 
     If there are ``directions``, those of the rows of B, the entries are first computed in float32, which takes
-    a fourth of the time, and exactly where these are not clearly negative.
+    a fourth of the time, and exactly where these cosines are above ``least``, so not clearly negative.
     """
     size = indptr[last] - indptr[first]
     columns, values = np.empty(size, np.int32), np.empty(size, A.dtype)
     rank, rounded = A.shape[1], len(directions) > 0
-    least = np.float32(-_ROUNDING_OF_COSINES * rank * 2.0**-23)
     own = np.empty((1, rank), np.float32)
     at = 0
     for i in range(first, last):

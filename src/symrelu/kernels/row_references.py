@@ -37,6 +37,11 @@ class References(NamedTuple):
 _DTYPE = np.float32
 
 
+def rounding_of_cosines(rank: int) -> float:
+    """Return more than the rounding error of a cosine of two directions."""
+    return 4 * rank * float(np.finfo(_DTYPE).eps)
+
+
 def new_references(U: np.ndarray, signs: np.ndarray) -> References:
     """Return references that are the present rows of U, with directions rounded to float32."""
     references = References(np.empty(U.shape, _DTYPE), np.empty(len(U)), signs.astype(_DTYPE))
