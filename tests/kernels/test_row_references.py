@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from symrelu.kernels.integer_rows import SCALE, rounding_of_rows
 from symrelu.kernels.row_references import EDGES, movement, new_references, refer, sample_cosines
 
 SIGNS = np.array([1.0, 1.0, -1.0])
+ROUNDING = rounding_of_rows(3)
 
 
 def rows(n, seed=0, dtype=np.float64):
@@ -15,25 +19,53 @@ def rows(n, seed=0, dtype=np.float64):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_movement_is_relative_to_the_reference(dtype):
+def test_movement_is_the_distance_from_the_line_through_the_row(dtype):
     U, V = rows(2000, dtype=dtype), rows(2000, 1, dtype)
-    references = new_references(U, SIGNS.astype(dtype))
-    expected = np.linalg.norm(V - U, axis=1) / np.linalg.norm(U, axis=1)
-    assert_allclose(movement(references, V), expected, rtol=1e-5)  # references are in float32
-    assert movement(references, U).max() <= 4 * np.finfo(np.float32).eps
+    V[np.sum(U * V, axis=1) < 0] *= -1
+    references = new_references(U, SIGNS)
+    cosines = np.sum(U * V, axis=1) / (np.linalg.norm(U, axis=1) * np.linalg.norm(V, axis=1))
+    assert_allclose(movement(references, V), np.sqrt(1 - cosines.astype(float) ** 2), atol=2 * ROUNDING)
+    assert movement(references, U).max() <= ROUNDING
     refer(references, np.array([5, 7]), V)
     moved = movement(references, V)
-    assert max(moved[[5, 7]]) <= 4 * np.finfo(np.float32).eps < moved[6]
+    assert max(moved[[5, 7]]) <= ROUNDING < moved[6]
+
+
+def test_lengths_do_not_matter_but_directions_do():
+    U = rows(300)
+    references = new_references(U, SIGNS)
+    scales = 10 ** np.random.default_rng(1).uniform(-200, 150, (300, 1))
+    assert movement(references, U * scales).max() <= ROUNDING
+    assert_array_equal(movement(references, -U), np.inf)
+
+
+@given(st.integers(1, 40), st.integers(0, 1000), st.floats(1e-6, 1))
+def test_products_change_by_at_most_the_bound(rank, seed, size):
+    """That of any two rows, times positive numbers, is close to that of their references."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1.0, 1.0], rank)
+    U = rng.standard_normal((30, rank))
+    references = new_references(U, signs)
+    V = U + size * rng.standard_normal(U.shape)
+    moved = movement(references, V)
+    integers = references.packed.transpose(0, 2, 1, 3).reshape(64, -1)[:30, :rank] / SCALE
+    longest = 1 + rounding_of_rows(rank)
+    assert np.linalg.norm(integers, axis=1).max() <= longest
+    V *= np.sum(integers * V, axis=1, keepdims=True) / np.sum(V * V, axis=1, keepdims=True)
+    change = (V * signs) @ V.T - (integers * signs) @ integers.T
+    moved, change = moved[np.isfinite(moved)], change[np.isfinite(moved)][:, np.isfinite(moved)]
+    bound = longest * (moved + moved[:, None]) + moved * moved[:, None]
+    assert (np.abs(change) <= bound + 1e-12).all()
 
 
 def test_a_row_of_zeros_may_stay_zero_but_not_move():
     U = rows(4)
     U[[1, 2]] = 0
     references = new_references(U, SIGNS)
-    U[2, 0] = 1e-300
+    U[2, 0], U[3] = 1e-300, 0
     moved = movement(references, U)
-    assert_array_equal(moved[1:3], [0, np.inf])
-    assert moved[[0, 3]].max() <= 4 * np.finfo(np.float32).eps
+    assert_array_equal(moved[1:], [0, np.inf, 0])
+    assert moved[0] <= ROUNDING
 
 
 @pytest.mark.parametrize("n", [1, 20, 3000])

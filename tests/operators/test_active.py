@@ -112,7 +112,8 @@ def test_a_list_lasts_for_several_passes():
     assert listed.visits.scanned - before <= 400 * 401  # two scans of all pairs at most
 
 
-def test_many_positive_zeros_are_left_to_tiles(short_rows):
+def test_many_positive_zeros_are_left_to_tiles(short_rows, monkeypatch):
+    monkeypatch.setattr(pass_costs, "_NS_LISTED", 1.0)
     problem = random_problem(n=40, rank=4, seed=0)
     op = active(problem)
     expected = SparseOperator(sparse.csr_array(problem.M), None, **problem.settings())

@@ -46,7 +46,7 @@ def test_row_systems_are_those_of_one_machine_and_are_solved(data, rows, threads
     grid, V, right = data.grid, factor(PROBLEM, 1), [factor(PROBLEM, 5), factor(PROBLEM, 6)]
     ridge = 0.3 * np.eye(4)
     sides = [panels(grid, one) for one in right]
-    settings = {"grid": grid, "ridge": ridge, "inverse": np.linalg.inv(ridge), "threads": threads}
+    settings = {"grid": grid, "C": whitening(ridge), "threads": threads}
     found = solve_part(rows, panels(grid, V), *sides, **settings)
     support = (PROBLEM.M > 0) & ~PROBLEM.unknown
     for number, expected in enumerate(sparse_(PROBLEM).solve_rows(V, ridge, *right)):

@@ -15,3 +15,13 @@ def trailing_zeros(typingctx, word):  # type: ignore[no-untyped-def]
         return builder.cttz(arguments[0], cgutils.true_bit)
 
     return types.int64(types.int64), codegen
+
+
+@intrinsic
+def count_ones(typingctx, word):  # type: ignore[no-untyped-def]
+    """Return how many ones an int64 has."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), codegen

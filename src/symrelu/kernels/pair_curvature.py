@@ -267,7 +267,7 @@ def compile_curvature(dtype: np.dtype[Any]) -> None:
     U, one = np.ones((2, 1), dtype), np.ones(1, dtype)
     support = Entries(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2, dtype))
     known = csr_array((support.values, support.indices, support.indptr), shape=(2, 2))
-    listed = scan_all(new_references(U, one), 0.1, known, 2, 3)
+    listed = scan_all(new_references(U, one), 0.1, known, 3)
     near = near_pairs(U, one, listed, 0.1)
     pairs = curved_pairs(U, one, support, near, dtype.type(1), False, 0.1)
     solve_factored(factored_rows(pairs, U, 1.0), curvature_product(pairs, U, one, 0.0, U))

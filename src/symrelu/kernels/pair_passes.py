@@ -14,7 +14,7 @@ import numpy as np
 
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.row_references import new_references, rounding_of_cosines
+from symrelu.kernels.row_references import directions_of, rounding_of_cosines
 from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.transposition import Transposed, transposed
@@ -86,7 +86,7 @@ def _rounded_directions(U: np.ndarray) -> np.ndarray:
     """Return the rows of U, scaled to length one and rounded to float32, or none if U has that type already."""
     if U.dtype == np.float32:
         return np.empty((0, U.shape[1]), np.float32)
-    return new_references(U, np.ones(U.shape[1])).directions
+    return directions_of(U, np.float32)
 
 
 @compiled

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symrelu.kernels.integer_rows import SCALE, STRIP, packed_zeros, rounding_of_rows
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 
@@ -28,23 +29,24 @@ EDGES = np.linspace(-0.25, 1, 251)
 class References(NamedTuple):
     """The rows of a factor at the time of their last scan."""
 
-    directions: np.ndarray  # rows of length one, or of zeros
-    lengths: np.ndarray  # float64; zero for rows of zeros, which have no positive pairs
-    signs: np.ndarray  # of the columns, in the type of the directions
+    packed: np.ndarray  # int16: rows of length one, times SCALE and rounded, or of zeros (integer_rows.py)
+    nonzero: np.ndarray  # bool; rows of zeros have no positive pairs
+    signs: np.ndarray  # int16, of the columns
 
 
-# Of directions. A scan decides which pairs are compared, not what X is, so the faster type serves all factors.
-_DTYPE = np.float32
+def full_slack(slack: float, columns: int) -> float:
+    """Return the slack that remains if references are rounded: as if all rows had moved that far already."""
+    return (1 + slack) * (1 + rounding_of_rows(columns)) ** 2 - 1
 
 
 def rounding_of_cosines(rank: int) -> float:
-    """Return more than the rounding error of a cosine of two directions."""
-    return 4 * rank * float(np.finfo(_DTYPE).eps)
+    """Return more than the rounding error of a cosine of two directions in float32."""
+    return 4 * rank * float(np.finfo(np.float32).eps)
 
 
 def new_references(U: np.ndarray, signs: np.ndarray) -> References:
-    """Return references that are the present rows of U, with directions rounded to float32."""
-    references = References(np.empty(U.shape, _DTYPE), np.empty(len(U)), signs.astype(_DTYPE))
+    """Return references that are the present rows of U."""
+    references = References(packed_zeros(*U.shape), np.empty(len(U), np.bool_), signs.astype(np.int16))
     refer(references, np.arange(len(U)), U)
     return references
 
@@ -53,49 +55,78 @@ def refer(references: References, rows: np.ndarray, U: np.ndarray) -> None:
     """Make the present rows of U, those with the given numbers, the references."""
     workers = workers_for(_WORK_OF_MOVING * len(rows) * U.shape[1])
     run_tasks(
-        lambda part: refer_rows(rows[part], U, references.directions, references.lengths),
+        lambda part: refer_rows(rows[part], U, references.packed, references.nonzero),
         shares(len(rows), workers),
         workers,
     )
 
 
 @compiled
-def refer_rows(rows, U, directions, lengths):  # type: ignore[no-untyped-def]
-    """Write the directions and lengths of some rows of U."""
+def refer_rows(rows, U, packed, nonzero):  # type: ignore[no-untyped-def]
+    """Write the integers of some rows of U, and whether these are not zero."""
+    direction = np.empty(U.shape[1])
     for i in rows:
-        largest = 0.0
-        u, direction = U[i], directions[i]
-        for c in range(u.size):
-            largest = max(largest, abs(np.float64(u[c])))
-        # Multiplied by powers of two, which is exact, to be about one: squares of tiny numbers would be zero.
-        # Two of them, since the reciprocal of the smallest numbers overflows.
-        lift = 1.0 if largest > 2.0**-1000 else 2.0**600
-        scale = 2.0 ** -np.floor(np.log2(largest * lift)) if largest > 0 else 0.0
-        total = 0.0
-        for c in range(u.size):
-            part = u[c] * lift * scale
-            total += part * part
-        root = np.sqrt(total)
-        lengths[i] = root / scale / lift if largest > 0 else 0.0
-        reciprocal = 1 / root if largest > 0 else 0.0
-        for c in range(u.size):
-            direction[c] = u[c] * lift * scale * reciprocal
+        nonzero[i] = unit_row(U[i], direction) > 0
+        strip, place = i // STRIP, i % STRIP
+        for c in range(direction.size):
+            packed[strip, c // 2, place, c % 2] = np.int16(np.rint(SCALE * direction[c]))
+
+
+@compiled
+def unit_row(u, direction):  # type: ignore[no-untyped-def]
+    """Write u, scaled to length one, unless it is zero, and return its length."""
+    largest = 0.0
+    for c in range(u.size):
+        largest = max(largest, abs(np.float64(u[c])))
+    # Multiplied by powers of two, which is exact, to be about one: squares of tiny numbers would be zero.
+    # Two of them, since the reciprocal of the smallest numbers overflows.
+    lift = 1.0 if largest > 2.0**-1000 else 2.0**600
+    scale = 2.0 ** -np.floor(np.log2(largest * lift)) if largest > 0 else 0.0
+    total = 0.0
+    for c in range(u.size):
+        part = u[c] * lift * scale
+        total += part * part
+    root = np.sqrt(total)
+    reciprocal = 1 / root if largest > 0 else 0.0
+    for c in range(u.size):
+        direction[c] = u[c] * lift * scale * reciprocal
+    return root / scale / lift if largest > 0 else 0.0
+
+
+def directions_of(U: np.ndarray, dtype: Any) -> np.ndarray:
+    """Return the rows of U, scaled to length one unless they are zero, rounded to the given type."""
+    directions = np.empty(U.shape, dtype)
+    workers = workers_for(_WORK_OF_MOVING * U.size)
+    run_tasks(lambda part: unit_rows(U[part], directions[part]), shares(len(U), workers), workers)
+    return directions
+
+
+@compiled
+def unit_rows(U, directions):  # type: ignore[no-untyped-def]
+    """Write the rows of U, scaled to length one unless they are zero."""
+    for i in range(len(U)):
+        unit_row(U[i], directions[i])
 
 
 def movement(references: References, U: np.ndarray) -> np.ndarray:
-    """Return how far each row of U is from its reference, as a fraction of the length of that.
+    """Return how far each reference, of length one, is from the line through the present row of U.
+
+    The length of a row does not matter: no pair becomes positive because a row becomes longer.
 
     Parameters
     ----------
     references : References
     U : ndarray of shape (n, rank)
+
+    Returns
+    -------
+    moved : ndarray of shape (n,)
+        Infinite for a row that has turned by more than a right angle, and for one that was zero and is not.
     """
     moved = np.empty(len(U))
     workers = workers_for(_WORK_OF_MOVING * U.size)
     run_tasks(
-        lambda part: movement_of_rows(
-            part.start, part.stop, U, references.directions, references.lengths, moved
-        ),
+        lambda part: movement_of_rows(part.start, part.stop, U, references.packed, references.nonzero, moved),
         shares(len(U), workers),
         workers,
     )
@@ -103,17 +134,23 @@ def movement(references: References, U: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def movement_of_rows(first, last, U, directions, lengths, moved):  # type: ignore[no-untyped-def]
-    """Write the relative movement of the rows from ``first`` to ``last``."""
+def movement_of_rows(first, last, U, packed, nonzero, moved):  # type: ignore[no-untyped-def]
+    """Write the movement of the rows from ``first`` to ``last``."""
+    direction, reference = np.empty(U.shape[1]), np.empty(U.shape[1])
     for i in range(first, last):
+        strip, place = i // STRIP, i % STRIP
+        length, along = unit_row(U[i], direction), 0.0
+        for c in range(direction.size):
+            reference[c] = packed[strip, c // 2, place, c % 2] / SCALE
+            along += reference[c] * direction[c]
         total = 0.0
-        for c in range(U.shape[1]):
-            if lengths[i] > 0:
-                d = np.float64(U[i, c]) / lengths[i] - np.float64(directions[i, c])
-                total += d * d
-            elif U[i, c] != 0:  # a row of zeros is a valid reference as long as the row is zero
-                total = np.inf
-        moved[i] = np.sqrt(total)
+        for c in range(direction.size):
+            d = along * direction[c] - reference[c]
+            total += d * d
+        if length == 0:  # it has no positive pairs, whatever its reference
+            moved[i] = 0.0
+        else:
+            moved[i] = np.sqrt(total) if nonzero[i] and along > 0 else np.inf
 
 
 def sample_cosines(U: np.ndarray, signs: np.ndarray, known: Any) -> np.ndarray:
@@ -132,9 +169,7 @@ def sample_cosines(U: np.ndarray, signs: np.ndarray, known: Any) -> np.ndarray:
     """
     n = len(U)
     rows = np.unique(np.linspace(0, n - 1, SAMPLED_ROWS).astype(np.int64))
-    references = References(np.zeros_like(U[: len(rows)]), np.zeros(len(rows)), signs)
-    refer(references, np.arange(len(rows)), np.ascontiguousarray(U[rows]))
-    A = references.directions * signs
+    A = directions_of(np.ascontiguousarray(U[rows]), U.dtype) * signs
     parts = slices(n, _ROWS_AT_ONCE)
     counts = np.zeros((len(parts), len(EDGES) - 1), np.int64)
     run_tasks(

@@ -1,9 +1,17 @@
 """A small linear system for each row of M.
 
-With the support S of row i and V_S the corresponding rows of V, the system is (V_S^T V_S + ridge) x = b. If the
-row has fewer entries than V has columns, Woodbury's identity reduces it to a system of the size of S:
+With the support S of row i and V_S the corresponding rows of V, the system is (V_S^T V_S + ridge) x = b. With a
+matrix C such that C C^T = ridge^-1, W = V C, x = C y and z = C^T b, it becomes
 
-    x = z - T_S^T (I + V_S T_S^T)^-1 V_S z,        T = V ridge^-1,  z = ridge^-1 b.
+    (W_S^T W_S + I) y = z.
+
+If the row has fewer entries than V has columns, Woodbury's identity reduces it to a system of the size of S:
+
+    y = z - W_S^T (I + W_S W_S^T)^-1 W_S z.
+
+Such systems are too small for the vectors of a processor, so several are solved side by side, one in each lane
+(:mod:`symrelu.kernels.lanes`): rows of similar length, filled up with entries of zero. These change no bit of a
+solution, which therefore does not depend on the rows that are solved with it.
 """
 
 from __future__ import annotations
@@ -11,85 +19,169 @@ from __future__ import annotations
 import numpy as np
 
 from symrelu.kernels.jit import compiled
+from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
 
-# Rows that are copied next to each other for one matrix product.
-_ROWS_OF_A_PRODUCT = 128
+# Entries of a row that are copied next to each other for one matrix product.
+_ENTRIES_OF_A_PRODUCT = 128
+
+
+def whitening(ridge: np.ndarray) -> np.ndarray:
+    """Return a matrix C with C C^T = ridge^-1, for a positive definite ridge."""
+    values, vectors = np.linalg.eigh(ridge.astype(np.float64))
+    least = np.finfo(ridge.dtype).eps * values.max(initial=0)  # rounding can make one negative
+    roots = np.sqrt(np.maximum(values, least if least > 0 else 1.0))
+    return (vectors / roots).astype(ridge.dtype)
 
 
 @compiled
-def solve_rows(first, last, indptr, indices, V, ridge, T, right, out):  # type: ignore[no-untyped-def]
+def solve_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-untyped-def]
     """Solve the systems of the rows from ``first`` to ``last``.
 
-    T is V times the inverse of the ridge. ``right`` and ``out`` are tuples of arrays of the shape of V: row i
-    of each array in ``right`` is a right-hand side of system i, and the same row of ``out``, which holds it
-    times that inverse, is overwritten by the solution.
+    ``sides`` is a tuple of arrays of the shape of W, whose rows z are overwritten by the solutions y.
     """
-    rank = V.shape[1]
-    longest = 0
-    for i in range(first, last):
-        longest = max(longest, indptr[i + 1] - indptr[i])
-    side = min(longest, rank)
-    system = np.empty((side, side), V.dtype)
-    x = np.empty(side, V.dtype)
-    V_S = np.empty((min(longest, max(_ROWS_OF_A_PRODUCT, rank)), rank), V.dtype)
-    T_S, product = np.empty((side, rank), V.dtype), np.empty((rank, rank), V.dtype)
-    for i in range(first, last):
-        neighbours = indices[indptr[i] : indptr[i + 1]]
-        if neighbours.size < rank:
-            for a in range(neighbours.size):  # next to each other, they are read much faster
-                copy(V[neighbours[a]], V_S[a])
-                copy(T[neighbours[a]], T_S[a])
-            form_short_system(neighbours.size, V_S, T_S, system)
-            for m in range(len(right)):
-                solve_short_row(neighbours.size, V_S, T_S, system, x, out[m][i])
-        else:
-            form_long_system(neighbours, V, ridge, V_S, product, system)
-            for m in range(len(right)):
-                solve_long_row(right[m][i], system, x, out[m][i])
+    lengths = indptr[first + 1 : last + 1] - indptr[first:last]
+    rows = np.argsort(lengths)
+    empty = np.sum(lengths == 0)  # there y = z
+    short = np.sum(lengths < W.shape[1])
+    rows += first
+    for begin in range(empty, short, LANES):
+        solve_short_rows(rows[begin : min(begin + LANES, short)], indptr, indices, W, sides)
+    for begin in range(short, len(rows), LANES):
+        solve_long_rows(rows[begin : begin + LANES], indptr, indices, W, sides)
 
 
 @compiled
-def form_short_system(k, V_S, T_S, system):  # type: ignore[no-untyped-def]
-    """Factorise I + V_S T_S^T, for a row with fewer entries than columns."""
+def rounds_of(products):  # type: ignore[no-untyped-def]
+    """Return the number of rounds of a sum of so many products."""
+    return (products + UNROLLED - 1) // UNROLLED
+
+
+@compiled
+def solve_short_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped-def]
+    """Solve the systems of rows with fewer entries than columns."""
+    k = np.max(indptr[rows + 1] - indptr[rows])
+    size, rank = UNROLLED * rounds_of(k), UNROLLED * rounds_of(W.shape[1])
+    W_S = gathered(rows, indptr, indices, W, size, rank)
+    system = np.zeros(((size + UNROLLED) * size, LANES), W.dtype)
     for a in range(k):
         for b in range(a + 1):
-            system[a, b] = inner_product(V_S[a], T_S[b])
-        system[a, a] += V_S.dtype.type(1)
-    factorise(system, k)
+            subtract_products(system, a * size + b, W_S, a * rank, 1, W_S, b * rank, 1, rank // UNROLLED)
+            for lane in range(LANES):
+                system[a * size + b, lane] = (a == b) - system[a * size + b, lane]
+    L = factorised(system, k, size)
+    for side in sides:
+        z = in_lanes(rows, side, rank)
+        x = np.zeros((size, LANES), W.dtype)
+        for a in range(k):
+            subtract_products(x, a, W_S, a * rank, 1, z, 0, 1, rank // UNROLLED)
+        for lane in range(LANES * k):
+            x[lane // LANES, lane % LANES] *= -1
+        substitute_lanes(L, x, k, size)
+        for c in range(W.shape[1]):
+            subtract_products(z, c, W_S, c, rank, x, 0, 1, size // UNROLLED)
+        write_lanes(rows, z, side)
 
 
 @compiled
-def solve_short_row(k, V_S, T_S, system, x, out):  # type: ignore[no-untyped-def]
-    """Overwrite z = ridge^-1 b by the solution, by Woodbury's identity."""
-    for a in range(k):
-        x[a] = inner_product(V_S[a], out)
-    substitute(system, x, k)
-    for a in range(k):
-        subtract_multiple(out, x[a], T_S[a])
-
-
-@compiled
-def form_long_system(neighbours, V, ridge, V_S, product, system):  # type: ignore[no-untyped-def]
-    """Factorise V_S^T V_S + ridge, for a row with at least as many entries as columns."""
-    rank = V.shape[1]
+def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped-def]
+    """Solve the systems of rows with at least as many entries as columns."""
+    rank = W.shape[1]
+    size = UNROLLED * rounds_of(rank)
+    system = np.zeros(((size + UNROLLED) * size, LANES), W.dtype)
     for a in range(rank):
-        copy(ridge[a], system[a])
-    for first in range(0, neighbours.size, len(V_S)):  # BLAS multiplies them several times as fast
-        part = neighbours[first : first + len(V_S)]
-        for a in range(part.size):
-            copy(V[part[a]], V_S[a])
-        np.dot(V_S[: part.size].T, V_S[: part.size], product)
-        for a in range(rank):
-            subtract_multiple(system[a], V.dtype.type(-1), product[a])
-    factorise(system, rank)
+        for lane in range(LANES):
+            system[a * size + a, lane] = 1
+    for lane in range(len(rows)):
+        add_square(indices[indptr[rows[lane]] : indptr[rows[lane] + 1]], W, system, lane, size)
+    L = factorised(system, rank, size)
+    for side in sides:
+        x = in_lanes(rows, side, size)
+        substitute_lanes(L, x, rank, size)
+        write_lanes(rows, x, side)
 
 
 @compiled
-def solve_long_row(right, system, x, out):  # type: ignore[no-untyped-def]
-    """Write the solution without a transformation."""
-    copy(right, x)
-    substitute(system, x, len(right))
-    copy(x[: len(right)], out)
+def add_square(neighbours, W, system, lane, size):  # type: ignore[no-untyped-def]
+    """Add W_S^T W_S to the lower triangle of the system in a lane."""
+    rank = W.shape[1]
+    W_S, product = np.empty((_ENTRIES_OF_A_PRODUCT, rank), W.dtype), np.empty((rank, rank), W.dtype)
+    for first in range(0, neighbours.size, _ENTRIES_OF_A_PRODUCT):
+        part = neighbours[first : first + _ENTRIES_OF_A_PRODUCT]
+        for a in range(part.size):
+            copy(W[part[a]], W_S[a])
+        np.dot(W_S[: part.size].T, W_S[: part.size], product)  # BLAS is several times as fast as a loop
+        for a in range(rank):
+            for b in range(a + 1):
+                system[a * size + b, lane] += product[a, b]
+
+
+@compiled
+def gathered(rows, indptr, indices, V, size, rank):  # type: ignore[no-untyped-def]
+    """Return the rows of V at the entries of each row: vector a * rank + c has column c of entry a of each."""
+    out = np.zeros((size * rank, LANES), V.dtype)
+    for lane in range(len(rows)):
+        first = indptr[rows[lane]]
+        for a in range(indptr[rows[lane] + 1] - first):
+            v = V[indices[first + a]]
+            for c in range(v.size):
+                out[a * rank + c, lane] = v[c]
+    return out
+
+
+@compiled
+def in_lanes(rows, array, size):  # type: ignore[no-untyped-def]
+    """Return some rows of an array, each in its lane."""
+    out = np.zeros((size, LANES), array.dtype)
+    for lane in range(len(rows)):
+        for c in range(array.shape[1]):
+            out[c, lane] = array[rows[lane], c]
+    return out
+
+
+@compiled
+def write_lanes(rows, vectors, array):  # type: ignore[no-untyped-def]
+    """Write each lane to its row of an array."""
+    for lane in range(len(rows)):
+        for c in range(array.shape[1]):
+            array[rows[lane], c] = vectors[c, lane]
+
+
+@compiled
+def factorised(system, n, size):  # type: ignore[no-untyped-def]
+    """Return the Cholesky factors of n x n systems, given by their lower triangles: see :func:`factorise`."""
+    L = np.zeros_like(system)  # what is not yet computed must be zero: sums have some products too many
+    for j in range(n):
+        for i in range(j, n):
+            place = i * size + j
+            if j > 0:
+                subtract_products(system, place, L, i * size, 1, L, j * size, 1, rounds_of(j))
+            for lane in range(LANES):
+                entry = system[place, lane]
+                if i > j:
+                    L[place, lane] = entry * L[j * size + j, lane]
+                else:
+                    L[place, lane] = 1 / np.sqrt(entry) if entry > 0 else 0.0
+    return L
+
+
+@compiled
+def substitute_lanes(L, x, n, size):  # type: ignore[no-untyped-def]
+    """Overwrite x by the solutions y of L L^T y = x, for L as :func:`factorised` gives it."""
+    z, y = np.zeros((size, LANES), x.dtype), np.zeros((size + UNROLLED, LANES), x.dtype)
+    for i in range(n):
+        if i > 0:
+            subtract_products(x, i, L, i * size, 1, z, 0, 1, rounds_of(i))
+        for lane in range(LANES):
+            z[i, lane] = x[i, lane] * L[i * size + i, lane]
+    for i in range(n - 1, -1, -1):
+        below = n - 1 - i
+        if below > 0:
+            subtract_products(z, i, L, (i + 1) * size + i, size, y, i + 1, 1, rounds_of(below))
+        for lane in range(LANES):
+            y[i, lane] = z[i, lane] * L[i * size + i, lane]
+    for i in range(n):
+        for lane in range(LANES):
+            x[i, lane] = y[i, lane]
 
 
 @compiled
@@ -139,6 +231,6 @@ def subtract_multiple(a, weight, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def copy(a, b):  # type: ignore[no-untyped-def]
-    """Write a to the beginning of b."""
+    """Write a to b, of the same length."""
     for c in range(a.size):
         b[c] = a[c]

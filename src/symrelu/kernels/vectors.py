@@ -95,14 +95,17 @@ def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return out
 
 
-def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A B for a long A and a small B."""
-    out = np.empty((len(A), B.shape[1]), A.dtype)
+def products(arrays: Sequence[np.ndarray], B: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return A B for each A of some long arrays of the same length, and a small B."""
+    out = tuple(np.empty((len(A), B.shape[1]), A.dtype) for A in arrays)
+    B = np.ascontiguousarray(B)  # with the bits of BLAS for any memory order
 
-    def multiply(rows: slice) -> None:
-        np.dot(A[rows], B, out=out[rows])
+    def multiply(task: tuple[int, slice]) -> None:
+        k, rows = task
+        np.dot(arrays[k][rows], B, out=out[k][rows])
 
-    run_tasks(multiply, _parts_of_rows(A), workers_for(_work_of_products(A, B)))
+    tasks = [(k, rows) for k, A in enumerate(arrays) for rows in _parts_of_rows(A)]
+    run_tasks(multiply, tasks, workers_for(sum(_work_of_products(A, B) for A in arrays)))
     return out
 
 

@@ -33,6 +33,7 @@ from symrelu.kernels.row_references import (
     EDGES,
     SAMPLED_ROWS,
     References,
+    full_slack,
     movement,
     new_references,
     refer,
@@ -48,7 +49,7 @@ from symrelu.operators.tiled import evaluation_of
 PREDICTED = 0.8
 
 # Part of all pairs for which a new list is made to hold: to compare more takes longer than to scan more often.
-_LARGEST_SHARE = 0.03
+_LARGEST_SHARE = 0.005
 
 # A slack that would last for fewer passes is not worth a longer list: all rows are scanned at each pass.
 _FEWEST_PASSES = 1.5
@@ -136,7 +137,7 @@ class ActiveOperator(SparseOperator):
             return None
         U = np.ascontiguousarray(U)
         counts = sample_cosines(U, self.signs, self._not_zero)
-        candidates = self._candidates or Candidates(self.signs, self._not_zero, self._scan_side)
+        candidates = self._candidates or Candidates(self.signs, self._not_zero)
         self._candidates = None
         try:
             if not self._list_pays(counts, candidates, reach):
@@ -183,15 +184,12 @@ class Candidates:
     signs : ndarray of shape (rank,)
     known : csr_array
         Its stored entries are not listed.
-    side : int
-        Rows of a block of a scan.
     """
 
-    def __init__(self, signs: np.ndarray, known: Any, side: int) -> None:
+    def __init__(self, signs: np.ndarray, known: Any) -> None:
         n = known.shape[0]
         self.signs = signs
         self.known = known
-        self.side = side
         self.most = most_pairs(n, len(signs))
         self.listed: PairList | None = None
         self.slack = 0.0
@@ -237,7 +235,7 @@ class Candidates:
         """Make a new list for U, and return how many pairs were scanned."""
         self._references = new_references(U, self.signs)
         self._passes = 0
-        self.slack = (1 + slack) * (1 + max(reach, self._wanted)) - 1
+        self.slack = full_slack((1 + slack) * (1 + max(reach, self._wanted)) - 1, len(self.signs))
         try:
             self.listed = scan_all(*self._scanned_by())
         except TooManyPairs:
@@ -249,7 +247,7 @@ class Candidates:
         return len(U) * (len(U) + 1) // 2
 
     def _scanned_by(self) -> tuple[Any, ...]:
-        return self._references, self.slack, self.known, self.side, self.most
+        return self._references, self.slack, self.known, self.most
 
     def _new_slack(self, moved: np.ndarray, counts: np.ndarray, reach: float) -> float:
         """Return the slack beyond the reach with which a list lasts for some passes, if it is not too long."""

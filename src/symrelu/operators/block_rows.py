@@ -17,7 +17,7 @@ from symrelu.kernels.block_grid import BlockGrid
 from symrelu.kernels.row_systems import solve_rows
 from symrelu.kernels.sparse_products import sparse_product
 from symrelu.kernels.threads import allowed_threads, run_tasks, shares
-from symrelu.kernels.vectors import product
+from symrelu.kernels.vectors import products
 from symrelu.operators.block_data import BlockOrder, load_block
 from symrelu.operators.block_tasks import Panels, on_worker
 
@@ -121,8 +121,7 @@ def solve_part(
     V: Panels,
     *right: Panels,
     grid: BlockGrid,
-    ridge: np.ndarray,
-    inverse: np.ndarray,
+    C: np.ndarray,
 ) -> dict[int, list[np.ndarray]]:
     """Solve the small systems of the rows of some panels.
 
@@ -134,29 +133,27 @@ def solve_part(
     *right : mapping of int to ndarray
         The same panels of the right-hand sides.
     grid : BlockGrid
-    ridge, inverse : ndarray of shape (rank, rank)
-        The ridge, and its inverse.
+    C : ndarray of shape (rank, rank)
+        That of the ridge: see :func:`symrelu.kernels.row_systems.whitening`.
 
     Returns
     -------
     solutions : dict of int to list of ndarray
     """
-    ridge, inverse = np.array(ridge), np.array(inverse)
+    C = np.array(C)
     solutions = {}
     for one in panels:
-        rows = one.rows_of(V, grid)
-        T = product(rows, inverse)
-        sides = tuple(np.array(side[one.panel], order="C") for side in right)
-        found = tuple(product(side, inverse) for side in sides)
+        (W,) = products([one.rows_of(V, grid)], C)
+        sides = products([np.array(side[one.panel], order="C") for side in right], C)
         support = one.M.indptr.astype(np.int64), one.M.indices
-        work = functools.partial(_solve, support, rows, ridge, T, sides, found)
+        work = functools.partial(_solve, support, W, sides)
         run_tasks(work, shares(grid.height(one.panel), allowed_threads()), allowed_threads())
-        solutions[one.panel] = list(found)
+        solutions[one.panel] = list(products(sides, C.T))
     return solutions
 
 
-def _solve(support: Any, V: Any, ridge: Any, T: Any, right: Any, out: Any, rows: slice) -> None:
-    solve_rows(rows.start, rows.stop, *support, V, ridge, T, right, out)
+def _solve(support: Any, W: Any, sides: Any, rows: slice) -> None:
+    solve_rows(rows.start, rows.stop, *support, W, sides)
 
 
 def warm_up_rows(dtype: Any) -> None:
@@ -173,4 +170,4 @@ def warm_up_rows(dtype: Any) -> None:
     grid, one = BlockGrid(1, 1), np.ones((1, 1), dtype)
     rows = PanelRows(0, sparse.csr_array((1, 1), dtype=dtype), sparse.csr_array((1, 1), dtype=bool))
     for right in ([{0: one}], [{0: one}, {0: one}]):
-        solve_part([rows], {0: one}, *right, grid=grid, ridge=one, inverse=one)
+        solve_part([rows], {0: one}, *right, grid=grid, C=one)

@@ -9,6 +9,7 @@ import numpy as np
 from symrelu.files.block_folder import write_matrix
 from symrelu.files.block_manifest import Totals
 from symrelu.kernels.block_grid import root_of
+from symrelu.kernels.row_systems import whitening
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation
 from symrelu.operators.block_data import BlockData, temporary_folder
@@ -104,9 +105,8 @@ class DaskOperator(ThreadedOperator):
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         sides = map(np.ascontiguousarray, right)
-        inverse = np.linalg.inv(ridge)
         V = np.ascontiguousarray(V)
-        return self._over_rows("solve-rows", solve_part, V, *sides, ridge=ridge, inverse=inverse)
+        return self._over_rows("solve-rows", solve_part, V, *sides, C=whitening(ridge))
 
     def _over_rows(
         self, name: str, function: Any, V: np.ndarray, *right: np.ndarray, **settings: Any

@@ -14,14 +14,14 @@ import numpy as np
 # A multiplication in a pass over tiles, which has three for each pair and column: by the bytes of a number.
 _NS_IN_TILES = {4: 0.04, 8: 0.072}
 
-# A multiplication of a scan, one for each pair and column, in float32 for all factors, with its comparison.
-_NS_IN_SCANS = 0.052
+# A multiplication of a scan, one for each pair and column, in 16-bit integers for all factors.
+_NS_IN_SCANS = 0.012
 
 # A positive zero on a list, for each column: two products of single rows, and the pairs listed with it.
 _NS_LISTED = 0.53
 
 # What a list costs a row besides: it is sampled, transposed and handed to threads in many small parts.
-_NS_OF_A_ROW = 20_000.0
+_NS_OF_A_ROW = 12_000.0
 
 # With so many positive zeros in a row, rows still move so far that all pairs are scanned at each pass. Late in
 # a fit, a list lasts for several passes.

@@ -18,9 +18,9 @@ from symrelu.kernels.pair_curvature import (
     near_pairs,
     solve_factored,
 )
-from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_all, scan_side
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_all
 from symrelu.kernels.pair_passes import Entries
-from symrelu.kernels.row_references import new_references
+from symrelu.kernels.row_references import full_slack, new_references
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import Sums, tile_side
 from symrelu.operators.base import Curvature, Evaluation, Operator
@@ -47,11 +47,6 @@ class TiledOperator(SupportOperator):
         """Side length of the tiles. It depends on the rank, so on the model and not only on the data."""
         return tile_side(self.n, self.rank) if self.tile is None else self.tile
 
-    @property
-    def _scan_side(self) -> int:
-        """Side length of the tiles of a scan for pairs; no result depends on it."""
-        return scan_side(self.n) if self.tile is None else self.tile
-
     def _settings_of_tiles(self) -> tuple[Any, bool]:
         """Return the weight of the zeros, and whether X >= M suffices on the support."""
         # The weight in the dtype of M: with a Python float, the kernels would compute in float64.
@@ -75,7 +70,8 @@ class TiledOperator(SupportOperator):
         self.evaluations += 1  # all pairs are scanned
         references = new_references(np.ascontiguousarray(U), self.signs)
         try:
-            return scan_all(references, reach, self._not_zero, self._scan_side, most_pairs(self.n, self.rank))
+            slack = full_slack(reach, self.rank)
+            return scan_all(references, slack, self._not_zero, most_pairs(self.n, self.rank))
         except TooManyPairs:
             return None
 

@@ -1,0 +1,87 @@
+"""Comparisons of the products of rows of integers."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from symrelu.kernels.integer_rows import (
+    ROWS_AT_ONCE,
+    SCALE,
+    STRIP,
+    compare_rows,
+    packed_zeros,
+    rounding_of_rows,
+)
+from symrelu.kernels.jit import compiled
+
+
+@compiled
+def compare_all(rows, packed, threshold, words):
+    for strip in range(len(packed)):
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            compare_rows(rows, first, packed, strip, threshold, words)
+
+
+def compared(rows, others, threshold):
+    """Return which products of rows are above the threshold, by bits of words."""
+    packed = packed_zeros(*others.shape)
+    flat = packed.transpose(0, 2, 1, 3).reshape(-1, 2 * packed.shape[1]).copy()
+    flat[: len(others), : others.shape[1]] = others
+    packed = np.ascontiguousarray(flat.reshape(len(packed), STRIP, -1, 2).transpose(0, 2, 1, 3))
+    left = np.zeros((-(-len(rows) // ROWS_AT_ONCE) * ROWS_AT_ONCE, flat.shape[1]), np.int16)
+    left[: len(rows), : rows.shape[1]] = rows
+    words = np.zeros((len(left), len(packed) + 1), np.int64)
+    compare_all(left, packed, np.int32(threshold), words)
+    assert_array_equal(words[:, -1], 0)  # nothing is written beyond the strips
+    bits = np.unpackbits(words[:, :-1].view(np.uint8), axis=1, bitorder="little")
+    return bits[: len(rows), : len(others)].astype(bool)
+
+
+@given(st.integers(1, 9), st.integers(1, 140), st.integers(1, 40), st.integers(0, 1000))
+def test_products_above_the_threshold(m, n, columns, seed):
+    rng = np.random.default_rng(seed)
+    rows, others = (rng.integers(-4000, 4000, (k, columns)) for k in (m, n))
+    products = rows @ others.T
+    for threshold in (products.flat[0], products.flat[0] - 1, 0):  # one of them is not above itself
+        assert_array_equal(compared(rows, others, threshold), products > threshold)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 33, 1000])
+def test_the_longest_rows_do_not_overflow(columns):
+    """Products of rows of length one, rounded upwards, are below 2^31; so are sums over some of the columns."""
+    alike = np.full((1, columns), np.ceil(SCALE / np.sqrt(columns)), np.int64)
+    square = int(np.sum(alike * alike))
+    assert square < 2**31
+    assert compared(alike, alike, square - 1)[0, 0]
+    assert not compared(alike, -alike, -square)[0, 0]
+    assert compared(alike, -alike, -square - 1)[0, 0]
+
+
+@pytest.mark.parametrize("columns", [1, 3, 32, 400])
+def test_rounding(columns):
+    U = np.random.default_rng(0).standard_normal((200, columns))
+    U /= np.linalg.norm(U, axis=1, keepdims=True)
+    error = np.linalg.norm(np.rint(SCALE * U) / SCALE - U, axis=1)
+    assert error.max() <= rounding_of_rows(columns) < 1e-3
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="these processors are not compatible")
+@pytest.mark.parametrize(("processor", "features"), [("generic", ""), ("haswell", "+avx2,+fma")])
+def test_other_processors_have_the_same_bits(processor, features):
+    """The shape of the code depends on the registers that there are."""
+    program = (
+        "import numpy as np, sys; sys.path.insert(0, sys.argv[1]);"
+        "from kernels.test_integer_rows import compared;"
+        "rng = np.random.default_rng(0);"
+        "rows, others = (rng.integers(-4000, 4000, (k, 33)) for k in (7, 130));"
+        "assert (compared(rows, others, 10**6) == (rows @ others.T > 10**6)).all()"
+    )
+    environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": features}
+    subprocess.run([sys.executable, "-c", program, "tests"], env=environment, check=True)
