@@ -170,9 +170,10 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "evaluations": solution.n_evaluations,
         "fit_seconds": solution.history.seconds[-1],
         "status": solution.status,
+        "level": solution.level,
         "converged": solution.converged,
-        "stopped_because": for_command_line(solution.status.value),
-        "advice": advice_of(solution.status, checkpoint=checkpoint, used=used),
+        "stopped_because": for_command_line(solution.stop_reason),
+        "advice": advice_of(solution.status, level=solution.level, checkpoint=checkpoint, used=used),
     }
 
 
