@@ -58,7 +58,13 @@ def fit(
 
     FILE may be a folder that 'symrelu blocks' wrote. Ctrl-C saves the best factor so far.
     """
-    arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out}
+    arguments: dict[str, Any] = {
+        "file": file,
+        "output": output,
+        "plot": plot,
+        "mask": mask,
+        "held_out": held_out,
+    }
     if dry_run:
         _estimate(**arguments, **options)
     elif output is None:
@@ -84,10 +90,13 @@ def _estimate(**arguments: Any) -> None:
         raise typer.Exit(_REFUSED_CODE)
 
 
-def run_fit(command: str, **arguments: Any) -> None:
-    """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
+def run_fit(command: str, limits: Mapping[str, Any] | None = None, **arguments: Any) -> None:
+    """Do the work of :func:`fit` for a command.
+
+    The arguments are those of ``fit``, which a checkpoint records; the limits are for this run only.
+    """
     check_outputs(arguments)
-    settings = chosen_settings(arguments)
+    settings = chosen_settings({**arguments, **(limits or {})})
     mask = arguments["mask"]
     again = command == "resume"
     matrix, labels = read_input(

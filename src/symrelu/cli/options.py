@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
@@ -170,13 +171,20 @@ def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter
 
 def estimator_settings(estimator: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return those options of a command that are parameters of an estimator."""
-    return {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
+    return _with_finite_time(
+        {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
+    )
+
+
+def _with_finite_time(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings in which an infinite time, which is no limit, is None as in Python."""
+    return settings | ({"max_time": None} if settings.get("max_time") == math.inf else {})
 
 
 def chosen_settings(given: Mapping[str, Any], table: Mapping[str, Description] = TABLE) -> dict[str, Any]:
     """Convert those options of a command that are in a table of settings, by default of all settings."""
     owners = _solvers_by_option()
-    settings = {name: value for name, value in given.items() if name in table}
+    settings = _with_finite_time({name: value for name, value in given.items() if name in table})
     own = {name: given[name] for name in owners if given[name] is not None}
     return settings | {"solver": _chosen_solver(settings["solver"], own)}
 

@@ -7,6 +7,7 @@ absolute, for checkpoints that are moved alone.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -88,6 +89,8 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
 
 
 def _stored(value: Any, folder: Path) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no such number; an infinite time is no limit, and other settings are refused
     if not isinstance(value, Path):
         return value
     if value == STDOUT:
