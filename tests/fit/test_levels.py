@@ -87,6 +87,26 @@ def test_a_small_matrix_gets_the_imputed_start(monkeypatch):
     assert solution.n_evaluations == imputed.n_evaluations
 
 
+def lines_of(caplog, **settings):
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(M, 6, verbose=1, **{"max_iter": 2, **FIT, **settings})
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_start_without_smaller_matrices_is_announced(caplog, monkeypatch):
+    assert not any("init=" in line for line in lines_of(caplog))
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 300)
+    small = (
+        "init='multilevel' is the same as 'imputed' here: M has 300 items, and only matrices of more than 300"
+    )
+    assert lines_of(caplog)[0].startswith(small)
+    assert not any("init=" in line for line in lines_of(caplog, init="imputed"))
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 60)
+    monkeypatch.setattr(coarsening, "_MOST_ITEMS", 0.0)  # as if too few items could be merged
+    assert "init='multilevel' is the same as 'imputed' here: no smaller matrix" in lines_of(caplog)[0]
+
+
 def test_same_seed_same_factor_on_any_number_of_threads(monkeypatch):
     first = decompose(M, 6, max_iter=5, **FIT)
     monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 10**18)  # one thread
@@ -468,6 +488,13 @@ def test_a_fit_stopped_at_a_level_goes_on_there(action, path):
     decompose(M, 6, max_iter=6, checkpoint=path, callback=stop_at(2, 3, action), **FIT)
     resumed = decompose(M, 6, max_iter=6, checkpoint=path, **FIT)
     assert_array_equal(resumed.U, decompose(M, 6, max_iter=6, **FIT).U)
+
+
+def test_a_fit_that_resumes_says_where(path, caplog):
+    decompose(M, 6, checkpoint=path, callback=stop_at(2, 3, lambda: True), **FIT)
+    resumed, *others = lines_of(caplog, checkpoint=path)
+    assert resumed.startswith(f"resuming from the checkpoint {path} at level 2, step 3: relative error ")
+    assert not any(line.startswith("resuming") for line in others)
 
 
 def test_limits_may_change(path):

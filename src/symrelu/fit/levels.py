@@ -78,8 +78,12 @@ class Levels:
     @cached_property
     def coarse(self) -> list[Level]:
         """The smaller matrices."""
-        fewest = max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
-        return coarse_levels(self.problem, fewest) if self.multilevel else []
+        return coarse_levels(self.problem, self.fewest) if self.multilevel else []
+
+    @property
+    def fewest(self) -> int:
+        """Only a matrix of more items than this is made smaller."""
+        return max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
 
     @cached_property
     def drafts(self) -> int:
