@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+from inspect import signature
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -144,6 +146,24 @@ def test_rows_are_counted_in_arrays_too(calibrated):
 def test_settings_are_those_of_decompose(bad, error, message):
     with pytest.raises(error, match=message):
         estimate_cost(M, **{"rank": 3} | bad)
+
+
+def test_it_takes_what_decompose_takes():
+    of_a_fit, of_a_cost = (signature(function).parameters for function in (decompose, estimate_cost))
+    assert {name: of_a_cost.get(name) for name in of_a_fit} == dict(of_a_fit)
+    assert set(of_a_cost) - set(of_a_fit) == {"dtype", "threads"}
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_settings_without_influence(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    without = {"tol": 0.1, "gtol": 0, "ftol": 0, "zero_weight": 0.5, "support": "at_least", "alpha": 0.1}
+    without |= {"random_state": 3, "precision": "high", "callback": print, "checkpoint": path, "verbose": 2}
+    assert estimate_cost(M, 3, **without).as_dict() == estimate_cost(M, 3).as_dict() | {"available": ANY}
+    assert not path.exists()
+    for name, bad in (("tol", -1), ("zero_weight", 2), ("verbose", "yes"), ("callback", 3)):
+        with pytest.raises((TypeError, ValueError), match=name):
+            estimate_cost(M, 3, **{name: bad})
 
 
 @pytest.mark.usefixtures("calibrated")

@@ -11,6 +11,7 @@ import numpy as np
 
 from symrelu.fit.calibration import calibrate
 from symrelu.fit.device_memory import free_on_device
+from symrelu.fit.loop import Callback
 from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.kernels.memory import available_memory, in_words
@@ -178,18 +179,31 @@ def estimate_cost(
     n_negative: int | str = Model.n_negative,
     diagonal: str = Model.diagonal,
     mask: Any | None = None,
+    zero_weight: float = Model.zero_weight,
+    support: str = Model.support,
+    alpha: float = Model.alpha,
     init: Any = Start.init,
+    tol: float = Limits.tol,
+    gtol: float = Limits.gtol,
+    ftol: float = Limits.ftol,
     max_iter: int = Limits.max_iter,
     max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
     backend: str = Run.backend,
+    precision: str = Run.precision,
+    client: Any | None = Run.client,
+    callback: Callback | None = Run.callback,
+    checkpoint: Any | None = Run.checkpoint,
+    verbose: int = Run.verbose,
     dtype: Any | None = None,
     threads: int | None = None,
 ) -> Cost:
     """Estimate the memory and the time of a fit, without making it.
 
     Memory is counted. Time is measured for less than a second, with the same kernels on smaller data (the first
-    call in a new environment also compiles them). The other settings of :func:`symrelu.decompose` have no
-    influence.
+    call in a new environment also compiles them). All settings of :func:`symrelu.decompose` are accepted, so
+    that the same keywords can be passed to both. They are checked in the same way, and those that change
+    neither memory nor time, such as ``tol`` and ``callback``, are not used.
 
     Parameters
     ----------
@@ -217,10 +231,25 @@ def estimate_cost(
     >>> cost.fits, cost.backend, cost.memory.factors == 27 * 200 * 5 * 8
     (True, 'dense', True)
     """
-    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal)
-    limits = Limits(max_iter=max_iter, max_time=max_time)
-    run = Run(solver=solver, backend=backend)
-    start = Start(init=init)
+    model = Model(
+        rank=rank,
+        n_negative=n_negative,
+        diagonal=diagonal,
+        zero_weight=zero_weight,
+        support=support,
+        alpha=alpha,
+    )
+    start = Start(init=init, random_state=random_state)
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    run = Run(
+        solver=solver,
+        backend=backend,
+        precision=precision,
+        client=client,
+        callback=callback,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )
     if dtype is not None:
         dtype = np.dtype(check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64")))
     if threads is not None:
