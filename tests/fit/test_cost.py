@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from unittest.mock import ANY
@@ -219,6 +220,36 @@ def test_text_card_and_json():
     assert plain["memory"]["total"] == cost.memory.total
     assert plain["fit_seconds"] == [20 * cost.seconds_per_evaluation.low, 1200]
     assert plain["fits"] is True
+
+
+def in_bytes(text):
+    return sum(
+        float(number) * {"k": 1e3, "M": 1e6}[unit] for number, unit in re.findall(r"([\d.]+) (\w)B", text)
+    )
+
+
+@pytest.mark.usefixtures("calibrated")
+@pytest.mark.parametrize(
+    "settings", [{}, {"backend": "active", "init": "multilevel"}, {"solver": "newton"}, {"init": "random"}]
+)
+@pytest.mark.parametrize("n", [10, 300])
+def test_the_parts_of_the_memory_add_up(n, settings):
+    """Oracle: the figures that are shown, to their three digits."""
+    cost = estimate_cost(sparse.csr_array(np.kron(np.eye(n), np.ones((4, 4)))), 3, **settings)
+    memory = cost.as_dict()["memory"]
+    parts = ("matrix", "factors", "tiles", "pairs", "levels", "systems", "rest")
+    assert sum(memory[name] for name in parts) == memory["total"]
+    shown = dict(cost.rows())
+    parts, _, less = shown["of which"].partition("; less ")
+    total = shown["memory"].partition(" in addition")[0].rpartition("to ")[2]
+    np.testing.assert_allclose(in_bytes(parts) - in_bytes(less), in_bytes(total), rtol=0.02)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_a_rest_of_the_memory_has_a_name():
+    memory = estimate_cost(M, 3).memory
+    larger = replace(memory, least=memory.least - memory.rest + 5_000_000)
+    assert module._parts(larger).endswith(", the start and sorting 5 MB")
 
 
 @pytest.mark.parametrize(

@@ -69,8 +69,9 @@ class Cost:
     threads : int
         That a pass may use.
     memory : Memory
-        Bytes that the fit needs in addition to M: ``total`` is its peak; ``matrix``, ``factors``, ``tiles``,
-        ``pairs``, ``levels`` and ``systems`` are its parts.
+        Bytes that the fit needs in addition to M: ``total`` is its peak, the sum of ``matrix``, ``factors``,
+        ``tiles``, ``pairs``, ``levels``, ``systems`` and ``rest``, which is negative if not all of these are
+        held at once.
     available : int or None
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
@@ -115,15 +116,12 @@ class Cost:
         plain = asdict(self)
         for name in ("seconds_per_evaluation", "evaluations", "fit_seconds"):
             plain[name] = None if plain[name] is None else list(plain[name])
-        plain["memory"]["total"] = self.memory.total
+        plain["memory"] |= {"rest": self.memory.rest, "total": self.memory.total}
         return plain | {"fits": self.fits}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the figures as names with texts."""
         memory = self.memory
-        parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
-        parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
-        parts += [("systems of rows, at most", memory.systems)]
         needed = _between(in_words(memory.least), in_words(memory.total))
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
@@ -132,7 +130,7 @@ class Cost:
             ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
             ("model", f"rank {self.rank}, {self.solver}, backend {self.backend}, {_threads(self.threads)}"),
             ("memory", f"{needed} in addition to M; {available} available"),
-            ("of which", ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)),
+            ("of which", _parts(memory)),
             ("an evaluation", unknown if per is None else _between(*map(_seconds, per))),
             (
                 f"a fit of {self.evaluations.low:g} to {self.evaluations.high:g} evaluations",
@@ -153,6 +151,15 @@ class Cost:
 
     def _repr_html_(self) -> str:
         return card("The cost of a fit", self.rows())
+
+
+def _parts(memory: Memory) -> str:
+    """Return the parts of the memory as a sum."""
+    parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
+    parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
+    parts += [("systems of rows, at most", memory.systems), ("the start and sorting", max(0, memory.rest))]
+    shown = ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)
+    return shown + (f"; less {in_words(-memory.rest)}, as not all are held at once" if memory.rest < 0 else "")
 
 
 def _threads(count: int) -> str:
