@@ -47,18 +47,18 @@ _ADVICE: dict[Status, tuple[str, ...]] = {
     Status.MAX_ITER: (
         "The fit used all its steps.",
         "Pass a larger --max-iter.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
         "Or accept a looser fit with a larger --gtol or --ftol.",
     ),
     Status.MAX_TIME: (
         "The fit used all its time.",
         "Pass a larger --max-time.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
     ),
     Status.CALLBACK: ("The fit was asked to stop.", "Run the command again to continue."),
     Status.INTERRUPTED: (
         "The best factor so far was kept.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
     ),
     Status.NON_FINITE: (
         "The best finite factor was kept.",

@@ -135,8 +135,8 @@ class Own(NamedTuple):
 def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.Parameter]:
     """Return the options for parameters of an estimator: settings with a ``brief`` text, and those given."""
     settings = {entry.name: entry for entry in fit_options(solvers=False)}
-    # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
-    del settings["alpha"], settings["checkpoint"]
+    del settings["alpha"]  # estimators have shrinkage in place of it
+    settings["checkpoint"] = _checkpoint_option()
     options = []
     parameters = dict(inspect.signature(estimator).parameters)
     if "client" in parameters:  # no parameter of the estimator, but whoever has --scheduler has --workers
@@ -153,6 +153,14 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
         get_args(found.annotation)[1].rich_help_panel = None if name in _MAIN else _FITTING
         options.append(found)
     return sorted(options, key=lambda found: found.name not in _MAIN)
+
+
+def _checkpoint_option() -> inspect.Parameter:
+    """Return ``--checkpoint`` of commands other than ``fit``, which ``symrelu resume`` does not repeat."""
+    text = (
+        "Write the state of the fit to this file every minute; the same command, given again, resumes from it."
+    )
+    return option("checkpoint", Path, None, text)
 
 
 def workers_option() -> inspect.Parameter:
