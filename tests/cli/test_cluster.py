@@ -10,6 +10,7 @@ from command_line import symrelu
 from numpy.testing import assert_array_equal
 
 from symrelu import SymReLUClustering
+from symrelu.fit.checkpoint import read_origin
 
 SIZES = (12, 9, 7)
 
@@ -50,6 +51,24 @@ def test_clusters_are_those_of_the_estimator(tmp_path, blocks_file, monkeypatch,
     assert found["method"] == expected.method_
     assert found["modularity"] == expected.modularity_[expected.method_]
     assert found["output"] == str(output)
+
+
+@pytest.mark.parametrize("options", [["--clusters", 3], ["--clusters", 3, "--method", "linkage"], []])
+def test_the_same_command_resumes_from_its_checkpoint(options, tmp_path, blocks_file, call):
+    arguments = ["cluster", blocks_file, *options]
+    begun = [*arguments, "--checkpoint", tmp_path / "c.ckpt"]
+    assert call(*begun, "-o", tmp_path / "part.csv", "--max-iter", 5)[0] == 0
+    assert call(*begun, "-o", tmp_path / "all.csv", "--max-iter", 9)[0] == 0
+    assert call(*arguments, "-o", tmp_path / "once.csv", "--max-iter", 9)[0] == 0
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
+    assert read_origin(tmp_path / "c.ckpt")["command"] == "cluster"
+
+
+def test_a_checkpoint_of_directions_is_refused(tmp_path, blocks_file, call):
+    options = ["--clusters", 3, "--method", "directions", "--checkpoint", tmp_path / "c.ckpt"]
+    code, _, err = call("cluster", blocks_file, *options)
+    assert code == 2
+    assert "--checkpoint must be left out with --method directions" in " ".join(err.split())
 
 
 def test_the_number_of_clusters_is_left_to_the_data_by_default(blocks_file, monkeypatch, capsys):

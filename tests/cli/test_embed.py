@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from symrelu import Status, SymReLU, cli
+from symrelu.fit.checkpoint import CheckpointFile
 
 
 def read_vectors(path):
@@ -75,7 +77,7 @@ def test_the_number_of_columns_may_be_left_to_the_data(tmp_path, matrix_file, mo
     [
         (
             ["matrix.npz"],
-            "embed must write something: pass --output embedding.csv, --model model.npz, or both.",
+            "embed must write something: pass --output embedding.csv, --model model.npz, or both; or --dry-run",
         ),
         (["matrix.npz", "-o", "v.xlsx"], "must end in .csv"),
         (["matrix.npz", "--model", "v.csv"], "v.csv must end in .npz for the model, got '.csv'"),
@@ -96,6 +98,63 @@ def test_errors(matrix_file, monkeypatch, capsys, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert not list(matrix_file.parent.glob("v.*"))
+
+
+EXACT = ["--components", 3, "--tol", 0, "--gtol", 0, "--ftol", 0]
+
+
+def test_the_same_command_resumes_from_its_checkpoint(tmp_path, matrix_file, call):
+    begun = ["embed", matrix_file, *EXACT, "--checkpoint", tmp_path / "c.ckpt"]
+    assert call(*begun, "-o", tmp_path / "part.csv", "--max-iter", 5)[0] == 0
+    code, out, _ = call(
+        *begun, "-o", tmp_path / "all.csv", "--model", tmp_path / "m.npz", "--max-iter", 12, "--json"
+    )
+    assert (code, json.loads(out)["iterations"]) == (0, 12)
+    assert call("embed", matrix_file, *EXACT, "-o", tmp_path / "once.csv", "--max-iter", 12)[0] == 0
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
+    assert SymReLU.load(tmp_path / "m.npz").checkpoint is None
+
+
+def test_a_killed_fit_resumes(tmp_path, matrix_file, monkeypatch, call):
+    """What ``kill -9`` leaves is the file as it is in the middle."""
+    checkpoint = tmp_path / "c.ckpt"
+    middle, write = tmp_path / "middle.ckpt", CheckpointFile.write
+
+    def written(self, snapshot):
+        write(self, snapshot)
+        if snapshot.history.iteration[-1] == 4:
+            shutil.copy(checkpoint, middle)
+
+    monkeypatch.setattr(CheckpointFile, "is_due", lambda self: True)
+    monkeypatch.setattr(CheckpointFile, "write", written)
+    begun = ["embed", matrix_file, *EXACT, "--max-iter", 9]
+    assert call(*begun, "--checkpoint", checkpoint, "-o", tmp_path / "whole.csv")[0] == 0
+    assert call(*begun, "--checkpoint", middle, "-o", tmp_path / "rest.csv")[0] == 0
+    assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "rest.csv").read_bytes()
+
+
+def test_resume_says_that_the_command_must_be_given_again(tmp_path, matrix_file, call):
+    checkpoint = tmp_path / "c.ckpt"
+    options = [*EXACT, "--max-iter", 2, "--checkpoint", checkpoint, "-o", tmp_path / "v.csv"]
+    assert call("embed", matrix_file, *options)[0] == 0
+    code, _, err = call("resume", checkpoint)
+    assert code == 2
+    assert "but 'symrelu embed' wrote it. Give that command again, with the same --checkpoint" in " ".join(
+        err.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--checkpoint", "v.csv"], "must be different files"),
+        (["--checkpoint", "c.ckpt", "--n-init", 2], "A checkpoint belongs to one fit: pass --n-init 1"),
+    ],
+)
+def test_a_checkpoint_of_one_fit(options, message, matrix_file, call):
+    code, _, err = call("embed", matrix_file, "-o", "v.csv", *options)
+    assert code == 2
+    assert message in " ".join(err.split())
 
 
 def test_an_interrupted_fit_is_written(tmp_path, matrix_file, monkeypatch, capsys):

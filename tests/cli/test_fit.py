@@ -13,6 +13,8 @@ from scipy import sparse
 
 from symrelu import Solution, Status, cli, decompose, metrics
 from symrelu.datasets import make_relu_gram
+from symrelu.fit import levels
+from symrelu.graphs import self_tuning_graph
 
 PNG = b"\x89PNG"
 
@@ -28,6 +30,24 @@ def test_fit_writes_the_solution_of_decompose(tmp_path, matrix_file, monkeypatch
     assert plot.read_bytes()[:4] == PNG
     assert f"{expected.relative_error:.6g}" in out
     assert "the relative error reached tol" in out
+
+
+def test_a_fit_that_stops_before_its_matrix_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(levels, "FEWEST_ITEMS", 60)
+    path, checkpoint = tmp_path / "graph.npz", tmp_path / "fit.ckpt"
+    sparse.save_npz(path, self_tuning_graph(np.random.default_rng(0).random((300, 2)), 4))
+    options = ["-r", 3, "--init", "multilevel", "--max-time", 1e-9, "--checkpoint", checkpoint]
+    first = ["fit", path, *options, "-o", tmp_path / "fit.npz"]
+    code, out, _ = symrelu(monkeypatch, capsys, *first)
+    assert code == 0
+    shown = " ".join(out.split())
+    assert "--max-time was reached at level" in shown
+    assert "of the multilevel start, before M itself was fitted" in shown
+    assert "it is a guess. Give it more time. Continue with: symrelu resume" in shown
+    assert Solution.load(tmp_path / "fit.npz").level > 0
+    code, out, _ = symrelu(monkeypatch, capsys, "resume", checkpoint, "--max-time", 60, "--json")
+    assert code == 0
+    assert json.loads(out)["level"] == 0
 
 
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):

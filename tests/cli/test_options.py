@@ -12,6 +12,14 @@ from symrelu import AAPB, LBFGS, PALM, Checkpoint, Eigen, Solution, cli, decompo
 from symrelu.cli.commands import load_command
 
 
+@pytest.mark.parametrize("command", ["fit", "embed", "links", "cluster", "neighbors"])
+def test_an_infinite_time_is_no_limit(command, tmp_path, monkeypatch, capsys):
+    (tmp_path / "graph.csv").write_text("a,b\nb,c\nc,a\nc,d\nd,e\n")
+    few = {"fit": ["-r", 2, "--checkpoint", tmp_path / "c.ckpt"], "cluster": ["--clusters", 2]}
+    arguments = [tmp_path / "graph.csv", "-o", tmp_path / "out.csv", "--max-time", "inf", *few.get(command, [])]
+    assert symrelu(monkeypatch, capsys, command, *arguments)[0] == 0
+
+
 def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, capsys):
     mask = tmp_path / "mask.mtx"
     io.mmwrite(mask, sparse.coo_array(np.eye(60)[::-1]))  # MatrixMarket stores 0 and 1

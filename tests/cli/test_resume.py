@@ -113,6 +113,36 @@ def test_a_fit_that_has_ended_is_written_again(begun, tmp_path, call):
     assert not (tmp_path / "fit.npz").exists()
 
 
+def test_limits_hold_for_one_run(begun, tmp_path, call):
+    before = read_origin(begun)
+    assert call("resume", begun, "--max-iter", 30, "--max-time", 1e-9, "--tol", 1e-3)[0] == 0
+    assert Solution.load(tmp_path / "fit.npz").status is Status.MAX_TIME
+    assert read_origin(begun) == before
+    code, out, _ = call("resume", begun, "--max-iter", 8, "--json")
+    assert (code, json.loads(out)["status"]) == (0, "max_iter")
+    assert call("resume", begun)[0] == 0
+    assert Solution.load(tmp_path / "fit.npz").n_iter == 8  # more than the five of the first part
+
+
+def test_a_limit_of_the_first_part_can_be_removed(matrix_file, tmp_path, call):
+    files = ["--checkpoint", tmp_path / "fit.ckpt", "-o", tmp_path / "fit.npz"]
+    assert call("fit", matrix_file, *FIT, *files, "--max-iter", 9, "--max-time", 1e-9)[0] == 0
+    code, out, _ = call("resume", tmp_path / "fit.ckpt", "--max-time", "inf", "--json")
+    assert (code, json.loads(out)["status"]) == (0, "max_iter")
+    code, out, _ = call("resume", tmp_path / "fit.ckpt", "--json")
+    assert (code, json.loads(out)["status"]) == (0, "max_iter")  # this test is made before that of the time
+
+
+@pytest.mark.parametrize("flag", ["--tol", "--gtol"])
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_other_limits_must_be_finite(flag, value, begun, matrix_file, tmp_path, call):
+    first = ["fit", matrix_file, "-r", 3, "--checkpoint", tmp_path / "new.ckpt", "-o", tmp_path / "new.npz"]
+    for command in (["resume", begun], first):
+        code, _, err = call(*command, flag, value)
+        assert code == 2
+        assert f"{flag} must be a finite number >= 0, got {value}" in " ".join(err.split())
+
+
 def test_a_folder_that_was_moved(begun, matrix_file, tmp_path, call):
     new = tmp_path / "new"
     new.mkdir()

@@ -337,7 +337,7 @@ def test_a_networkx_graph():
         (
             {"method": "directions", "checkpoint": "c"},
             ValueError,
-            "checkpoint requires method='linkage' or 'auto'",
+            "checkpoint must be left out with method='directions'",
         ),
         ({"n_init": 3, "checkpoint": "c"}, ValueError, "A checkpoint belongs to one fit"),
     ],

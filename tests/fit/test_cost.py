@@ -3,7 +3,10 @@
 import csv
 import json
 import re
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -146,6 +149,24 @@ def test_settings_are_those_of_decompose(bad, error, message):
         estimate_cost(M, **{"rank": 3} | bad)
 
 
+def test_it_takes_what_decompose_takes():
+    of_a_fit, of_a_cost = (signature(function).parameters for function in (decompose, estimate_cost))
+    assert {name: of_a_cost.get(name) for name in of_a_fit} == dict(of_a_fit)
+    assert set(of_a_cost) - set(of_a_fit) == {"dtype", "threads"}
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_settings_without_influence(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    without = {"tol": 0.1, "gtol": 0, "ftol": 0, "zero_weight": 0.5, "support": "at_least", "alpha": 0.1}
+    without |= {"random_state": 3, "precision": "high", "callback": print, "checkpoint": path, "verbose": 2}
+    assert estimate_cost(M, 3, **without).as_dict() == estimate_cost(M, 3).as_dict() | {"available": ANY}
+    assert not path.exists()
+    for name, bad in (("tol", -1), ("zero_weight", 2), ("verbose", "yes"), ("callback", 3)):
+        with pytest.raises((TypeError, ValueError), match=name):
+            estimate_cost(M, 3, **{name: bad})
+
+
 @pytest.mark.usefixtures("calibrated")
 def test_what_decompose_refuses_does_not_fit(monkeypatch):
     for place in ("symrelu.fit.cost", "symrelu.fit.memory_model"):
@@ -199,6 +220,36 @@ def test_text_card_and_json():
     assert plain["memory"]["total"] == cost.memory.total
     assert plain["fit_seconds"] == [20 * cost.seconds_per_evaluation.low, 1200]
     assert plain["fits"] is True
+
+
+def in_bytes(text):
+    return sum(
+        float(number) * {"k": 1e3, "M": 1e6}[unit] for number, unit in re.findall(r"([\d.]+) (\w)B", text)
+    )
+
+
+@pytest.mark.usefixtures("calibrated")
+@pytest.mark.parametrize(
+    "settings", [{}, {"backend": "active", "init": "multilevel"}, {"solver": "newton"}, {"init": "random"}]
+)
+@pytest.mark.parametrize("n", [10, 300])
+def test_the_parts_of_the_memory_add_up(n, settings):
+    """Oracle: the figures that are shown, to their three digits."""
+    cost = estimate_cost(sparse.csr_array(np.kron(np.eye(n), np.ones((4, 4)))), 3, **settings)
+    memory = cost.as_dict()["memory"]
+    parts = ("matrix", "factors", "tiles", "pairs", "levels", "systems", "rest")
+    assert sum(memory[name] for name in parts) == memory["total"]
+    shown = dict(cost.rows())
+    parts, _, less = shown["of which"].partition("; less ")
+    total = shown["memory"].partition(" in addition")[0].rpartition("to ")[2]
+    np.testing.assert_allclose(in_bytes(parts) - in_bytes(less), in_bytes(total), rtol=0.02)
+
+
+@pytest.mark.usefixtures("calibrated")
+def test_a_rest_of_the_memory_has_a_name():
+    memory = estimate_cost(M, 3).memory
+    larger = replace(memory, least=memory.least - memory.rest + 5_000_000)
+    assert module._parts(larger).endswith(", the start and sorting 5 MB")
 
 
 @pytest.mark.parametrize(

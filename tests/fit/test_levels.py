@@ -13,8 +13,9 @@ from helpers import OPERATORS, SOLVERS, random_problem, runs_on
 from numpy.testing import assert_allclose, assert_array_equal
 from same_fits import assert_same
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
-from symrelu import LBFGS, Checkpoint, Problem, Status, SymReLU, decompose
+from symrelu import LBFGS, Checkpoint, Problem, Solution, Status, SymReLU, decompose
 from symrelu.fit import levels as module
 from symrelu.fit.levels import Levels
 from symrelu.fit.loop import run
@@ -84,6 +85,26 @@ def test_a_small_matrix_gets_the_imputed_start(monkeypatch):
     imputed = decompose(M, 6, max_iter=5, **{**FIT, "init": "imputed"})
     assert_array_equal(solution.U, imputed.U)
     assert solution.n_evaluations == imputed.n_evaluations
+
+
+def lines_of(caplog, **settings):
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(M, 6, verbose=1, **{"max_iter": 2, **FIT, **settings})
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_a_start_without_smaller_matrices_is_announced(caplog, monkeypatch):
+    assert not any("init=" in line for line in lines_of(caplog))
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 300)
+    small = (
+        "init='multilevel' is the same as 'imputed' here: M has 300 items, and only matrices of more than 300"
+    )
+    assert lines_of(caplog)[0].startswith(small)
+    assert not any("init=" in line for line in lines_of(caplog, init="imputed"))
+    monkeypatch.setattr(module, "FEWEST_ITEMS", 60)
+    monkeypatch.setattr(coarsening, "_MOST_ITEMS", 0.0)  # as if too few items could be merged
+    assert "init='multilevel' is the same as 'imputed' here: no smaller matrix" in lines_of(caplog)[0]
 
 
 def test_same_seed_same_factor_on_any_number_of_threads(monkeypatch):
@@ -276,8 +297,93 @@ def test_a_fit_that_is_stopped_returns_a_factor_of_the_matrix(level, action, sta
     assert len(solution.history) == solution.n_iter + 1
     again = decompose(M, 6, tol=1e-6, max_iter=1, **{**FIT, "init": solution.U})
     assert_allclose(again.history.relative_error[0], solution.relative_error, rtol=1e-10)
-    if level == 1:  # what was found so far is better than nothing
-        assert solution.relative_error < 1
+    assert solution.relative_error <= 1  # what was found so far is no worse than nothing
+    assert solution.level == level
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"n_negative": 0, "diagonal": "fit"},
+        {"backend": "torch"},
+        {"mask": np.add.outer(np.arange(300), np.arange(300)) % 7 == 0},
+    ],
+    ids=lambda settings: ", ".join(settings) or "defaults",
+)
+def test_a_factor_of_a_smaller_matrix_is_scaled_to_the_matrix(settings):
+    """Scaling it further, up or down, gives no lower objective."""
+    if settings.get("backend") == "torch":
+        pytest.importorskip("torch", reason="the backend needs torch")
+    fit = {**FIT, **settings}
+    solution = decompose(M, 6, callback=stop_at(3, 1, lambda: True), **fit)
+    assert solution.relative_error <= 1
+    for scale in (0.9, 1.1):
+        other = decompose(M, 6, max_iter=1, **{**fit, "init": scale * solution.U})
+        assert other.history.objective[0] > solution.objective
+
+
+@pytest.mark.parametrize(
+    "settings", [{"support": "at_least"}, {"zero_weight": 0.1}, {"zero_weight": 1e-6}, {"alpha": 0.05}]
+)
+@pytest.mark.parametrize("level", [1, 3])
+def test_a_factor_of_a_smaller_matrix_is_no_worse_than_none(settings, level):
+    solution = decompose(M, 6, callback=stop_at(level, 1, lambda: True), **FIT, **settings)
+    assert 0.1 < solution.relative_error <= 1
+
+
+def test_a_factor_that_points_away_from_the_matrix_becomes_zero():
+    op = Problem.of(M, diagonal="ignore").operator(np.array([1.0, -1.0]))
+    away = np.column_stack([np.zeros(300), np.ones(300)])
+    assert not module._closest_multiple(op, away).any()
+    assert not module._closest_multiple(op, np.zeros((300, 2))).any()
+
+
+def test_the_pass_that_scales_a_factor_counts():
+    solution, (*_, op) = operators_of(callback=stop_at(3, 1, lambda: True))
+    assert op.n == 300
+    assert op.evaluations == 2
+    assert 2 < solution.n_evaluations <= 4
+
+
+def test_a_solution_says_that_the_matrix_was_not_fitted(tmp_path):
+    solution = decompose(M, 6, callback=stop_at(2, 3, lambda: True), **FIT)
+    assert solution.level == 2
+    reason = "the callback asked to stop at level 2 of the multilevel start, before M itself was fitted"
+    assert solution.stop_reason == reason
+    assert "checkpoint" in solution.advice
+    assert "init=U" not in solution.advice
+    assert "level=2" in repr(solution)
+    assert reason in solution._repr_html_()
+    solution.save(tmp_path / "fit.npz")
+    assert Solution.load(tmp_path / "fit.npz").level == 2
+
+
+def test_a_solution_of_the_matrix_itself_says_nothing_of_levels():
+    solution = decompose(M, 6, max_iter=2, tol=0, **FIT)
+    assert solution.level == 0
+    assert (solution.stop_reason, solution.advice) == (solution.status.value, solution.status.advice)
+    assert "level" not in repr(solution)
+
+
+def test_a_factor_of_a_smaller_matrix_may_be_close_enough():
+    solution = decompose(M, 6, tol=0.99, callback=stop_at(2, 3, lambda: True), **FIT)
+    assert (solution.status, solution.level) == (Status.TOLERANCE, 0)
+
+
+def test_lines_say_that_the_matrix_was_not_fitted(caplog):
+    with caplog.at_level(logging.INFO, "symrelu"):
+        solution = decompose(M, 6, verbose=1, callback=stop_at(2, 3, lambda: True), **FIT)
+    *_, end, advice = (record.getMessage() for record in caplog.records)
+    assert end.startswith(f"{solution.stop_reason} (")
+    assert advice == solution.advice
+
+
+def test_the_warning_of_an_estimator_says_that_the_matrix_was_not_fitted():
+    model = SymReLU(6, init="multilevel", random_state=0, max_time=1e-9)
+    with pytest.warns(ConvergenceWarning, match="at level 3 of the multilevel start, before M itself"):
+        model.fit(M)
+    assert "before M itself was fitted" in model.stop_reason_
 
 
 @dataclass(frozen=True)
@@ -323,7 +429,7 @@ def test_an_interrupt_between_levels_keeps_the_factor_of_the_last_one(level, pla
     solution = decompose(M, 6, solver=solver, **fit)
     assert solution.status is Status.INTERRUPTED
     assert (solution.U.shape, solution.n_iter, len(solution.history)) == ((300, 6), 0, 1)
-    assert solution.relative_error < 1
+    assert (solution.relative_error < 1, solution.level) == (True, level + 1)
     assert_array_equal(decompose(M, 6, solver=solver, **fit).U, decompose(M, 6, max_iter=4, **FIT).U)
 
 
@@ -382,6 +488,13 @@ def test_a_fit_stopped_at_a_level_goes_on_there(action, path):
     decompose(M, 6, max_iter=6, checkpoint=path, callback=stop_at(2, 3, action), **FIT)
     resumed = decompose(M, 6, max_iter=6, checkpoint=path, **FIT)
     assert_array_equal(resumed.U, decompose(M, 6, max_iter=6, **FIT).U)
+
+
+def test_a_fit_that_resumes_says_where(path, caplog):
+    decompose(M, 6, checkpoint=path, callback=stop_at(2, 3, lambda: True), **FIT)
+    resumed, *others = lines_of(caplog, checkpoint=path)
+    assert resumed.startswith(f"resuming from the checkpoint {path} at level 2, step 3: relative error ")
+    assert not any(line.startswith("resuming") for line in others)
 
 
 def test_limits_may_change(path):

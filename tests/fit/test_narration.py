@@ -30,6 +30,15 @@ def test_each_step_and_the_end(caplog):
     assert all(record.name == "symrelu" and record.levelno == logging.INFO for record in caplog.records)
 
 
+def test_a_resumed_fit_says_where_it_resumes(caplog, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    first = decompose(M, 2, random_state=0, max_iter=3, tol=0, checkpoint=path)
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(M, 2, random_state=0, max_iter=5, tol=0, checkpoint=path, verbose=1)
+    where = f"resuming from the checkpoint {path} at step 3: relative error {first.relative_error:.4g}"
+    assert caplog.records[0].getMessage().startswith(where)
+
+
 def test_a_line_is_due_each_second(monkeypatch):
     now = [5.0]
     monkeypatch.setattr("symrelu.fit.narration.time.monotonic", lambda: now[0])

@@ -97,6 +97,16 @@ def test_a_header_without_support_means_equal(tmp_path, solution):
     assert_same(Solution.load(path), other)
 
 
+def test_only_a_fit_that_stopped_before_its_matrix_has_a_level(tmp_path, solution):
+    """Files of all other fits can be read by 0.1."""
+    path = tmp_path / "fit.npz"
+    solution.save(path)
+    assert "level" not in fields_of(path)
+    assert Solution.load(path).level == 0
+    dataclasses.replace(solution, level=2).save(path)
+    assert Solution.load(path).level == 2
+
+
 @pytest.mark.parametrize("name", EXPECTED)
 def test_solutions_of_0_1_0_are_written_as_they_were(name, tmp_path):
     old, path = DATA / f"{name}-0.1.0.npz", tmp_path / "fit.npz"
@@ -210,6 +220,8 @@ def changed(solution, path, /, **changes):
         ({"zero_weight": 0}, r"zero_weight must be a number in \(0, 1\], got 0"),
         ({"support": "most"}, "support must be one of 'equal', 'at_least', got 'most'"),
         ({"relu": 1}, "relu must be true or false, got 1"),
+        ({"level": -1}, "level must be an integer"),
+        ({"level": True}, "level must be an integer"),
         ({"relu": None}, "its header has no 'relu'"),
         # what no fit of the model could have
         ({"relu": False}, "alpha = 0.1 does not match the model Linear"),

@@ -86,6 +86,12 @@ def test_every_reason_to_stop_has_words(models, summary_of):
         assert "It stopped because " in text
 
 
+def test_a_fit_that_stopped_before_its_matrix(models, summary_of):
+    for level in (0, 2):
+        _, text, _ = summary_of(replace(models["Solution"], level=level))
+        assert ("Only smaller matrices were fitted" in text) == bool(level)
+
+
 def test_nodes_without_links(models):
     M = np.zeros((77, 77))
     M[0, 1] = M[1, 0] = 1

@@ -47,18 +47,18 @@ _ADVICE: dict[Status, tuple[str, ...]] = {
     Status.MAX_ITER: (
         "The fit used all its steps.",
         "Pass a larger --max-iter.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
         "Or accept a looser fit with a larger --gtol or --ftol.",
     ),
     Status.MAX_TIME: (
         "The fit used all its time.",
         "Pass a larger --max-time.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
     ),
     Status.CALLBACK: ("The fit was asked to stop.", "Run the command again to continue."),
     Status.INTERRUPTED: (
         "The best factor so far was kept.",
-        "With --checkpoint FILE, 'symrelu resume FILE' continues where a fit stopped.",
+        "With --checkpoint FILE, a fit can continue where it stopped.",
     ),
     Status.NON_FINITE: (
         "The best finite factor was kept.",
@@ -109,6 +109,7 @@ def advice_of(
     status: Status,
     flags: Collection[str] | None = None,
     *,
+    level: int = 0,
     checkpoint: Path | None = None,
     used: float = 1,
 ) -> str:
@@ -119,6 +120,8 @@ def advice_of(
     status : Status
     flags : collection of str, optional
         The options of the command, by default of the one that was called.
+    level : int, default=0
+        The level at which a multilevel start was stopped, before the matrix itself was fitted.
     checkpoint : Path, optional
         The checkpoint of the fit, which can be resumed.
     used : float, default=1
@@ -130,6 +133,10 @@ def advice_of(
     """
     known = set(current_flags().values() if flags is None else flags)
     first, *others = _ADVICE[status]
+    if level:
+        first = (
+            "The factor was fitted to a smaller matrix and only scaled to M: it is a guess. Give it more time."
+        )
     if checkpoint is not None and status in _CAN_RESUME:
         command = shlex.join(["symrelu", "resume", str(checkpoint)])
         limit = _CAN_RESUME[status].format(used=math.ceil(used), twice=2 * math.ceil(used))

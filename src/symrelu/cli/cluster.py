@@ -10,10 +10,12 @@ import typer
 
 from symrelu import Status, SymReLUClustering
 from symrelu.cli.advice import for_command_line
+from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
+from symrelu.cli.origins import repeatable
 from symrelu.cli.outputs import check_files, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, report
 from symrelu.cli.tables import check_table_output, node_names, write_table
@@ -22,6 +24,7 @@ EXAMPLES = (
     "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
     "symrelu cluster graph.csv --seed 0 -o clusters.tsv --memberships shares.csv",
     "symrelu cluster matrix.mtx --clusters 3 --json",
+    "symrelu cluster graph.csv --clusters 5 --dry-run",
 )
 
 _AUTO = "auto"
@@ -72,13 +75,14 @@ def cluster(
     memberships: Annotated[
         Path | None, typer.Option(help="Table of the share of each cluster in each node.")
     ] = None,
+    dry_run: DryRun = False,
     **options: Any,
 ) -> None:
     """Cluster the nodes of the graph in FILE.
 
     The table has the columns node, cluster (from 0) and membership, the share of that cluster in the node.
     """
-    check_files((file,), (output, memberships))
+    check_files((file,), (output, memberships, options["checkpoint"]))
     for table in (output, memberships):
         check_table_output(table)
     settings = estimator_settings(SymReLUClustering, options)
@@ -86,7 +90,11 @@ def cluster(
         settings["n_clusters"] = None
     # By default a matrix that is not square would be taken as samples, which no file of a graph holds.
     estimator = SymReLUClustering(**settings, affinity="precomputed")
+    estimator.checkpoint = repeatable("cluster", options["checkpoint"])
     labelled = read_input(file, options)
+    if dry_run:
+        report_costs_of_estimator("cluster", file, estimator, labelled, options["workers"])
+        return
     with fitted_on_workers(options["workers"], estimator):
         fit_estimator(estimator, labelled, file.name, search=estimator.n_clusters is None)
     names = node_names(labelled.labels, len(estimator.labels_))

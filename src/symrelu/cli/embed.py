@@ -10,10 +10,12 @@ import typer
 from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import Status, SymReLU
+from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
+from symrelu.cli.origins import repeatable
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
@@ -22,6 +24,7 @@ EXAMPLES = (
     "symrelu embed graph.csv -o embedding.csv",
     "symrelu embed graph.csv --components 8 --duplicates sum -o - > embedding.csv",
     "symrelu embed matrix.mtx --components auto --model model.npz --json",
+    "symrelu embed graph.csv --components 8 --dry-run",
 )
 
 _MODEL = ".npz"
@@ -54,6 +57,7 @@ def embed(
         Path | None,
         typer.Option(help="npz file for the model, with which 'symrelu transform' embeds new items."),
     ] = None,
+    dry_run: DryRun = False,
     **options: Any,
 ) -> None:
     """Embed the nodes of the graph in FILE: one vector for each node.
@@ -61,14 +65,21 @@ def embed(
     Nodes with a high similarity have vectors with a large product. FILE may be a folder that 'symrelu blocks'
     wrote. Ctrl-C saves the best vectors so far.
     """
-    if output is None and model is None:
-        raise ValueError("embed must write something: pass --output embedding.csv, --model model.npz, or both.")
-    check_files((file,), (output, model))
+    if output is None and model is None and not dry_run:
+        raise ValueError(
+            "embed must write something: pass --output embedding.csv, --model model.npz, or both; or --dry-run "
+            "to see what it costs."
+        )
+    check_files((file,), (output, model, options["checkpoint"]))
     check_archive_output(model, "the model")
     if output is not None and output.suffix.lower() != _MODEL:
         check_table_output(output)
     estimator = SymReLU(**estimator_settings(SymReLU, options))
+    estimator.checkpoint = repeatable("embed", options["checkpoint"])
     labelled = read_input(file, options, folders=True)
+    if dry_run:
+        report_costs_of_estimator("embed", file, estimator, labelled, options["workers"])
+        return
     with fitted_on_workers(options["workers"], estimator):
         fit_estimator(estimator, labelled, file.name, search=estimator.n_components == "auto")
     for path in (model, output):  # stdout may be closed

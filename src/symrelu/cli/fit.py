@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +11,9 @@ from typing import Annotated, Any
 import typer
 from scipy import sparse
 
-from symrelu import Checkpoint, Problem, Solution, Status, decompose, estimate_cost, metrics
+from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
 from symrelu.cli.advice import advice_of, for_command_line
+from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
@@ -31,9 +31,6 @@ EXAMPLES = (
     "symrelu fit graph.csv -r 8 --dry-run",
 )
 
-_REFUSED_CODE = 2
-_OF_COST = ("rank", "solver", "n_negative", "init", "max_iter", "max_time", "backend")
-
 
 @with_options([*fit_options(), *graph_options()])
 def fit(
@@ -48,17 +45,20 @@ def fit(
         float | None,
         typer.Option(help="Fit again with this fraction of the pairs held out, and report the error on them."),
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how much memory and time the fit will take, and do not fit."),
-    ] = False,
+    dry_run: DryRun = False,
     **options: Any,
 ) -> None:
     """Decompose the matrix in FILE and save the Solution.
 
     FILE may be a folder that 'symrelu blocks' wrote. Ctrl-C saves the best factor so far.
     """
-    arguments = {"file": file, "output": output, "plot": plot, "mask": mask, "held_out": held_out}
+    arguments: dict[str, Any] = {
+        "file": file,
+        "output": output,
+        "plot": plot,
+        "mask": mask,
+        "held_out": held_out,
+    }
     if dry_run:
         _estimate(**arguments, **options)
     elif output is None:
@@ -68,26 +68,22 @@ def fit(
 
 
 def _estimate(**arguments: Any) -> None:
-    """Print what the fit would cost; exit as it would if it does not fit into memory."""
+    """Print what the fit would cost."""
     file, mask = arguments["file"], arguments["mask"]
     settings = chosen_settings(arguments)
-    if arguments["workers"] is not None:
-        settings["backend"] = "dask"
     matrix, _ = read_input(file, arguments, masked=mask is not None, folders=True)
     problem = Problem.of(matrix, read_mask(mask), settings["diagonal"])
-    cost = estimate_cost(problem, **{name: settings[name] for name in _OF_COST})
-    cost = replace(cost, refusal=for_command_line(cost.refusal))
-    figures = cost.as_dict()
-    result = {"command": "fit", "dry_run": True, "file": file, "nodes": figures.pop("n"), **figures}
-    report(result, cost.rows())
-    if not cost.fits:
-        raise typer.Exit(_REFUSED_CODE)
+    count = 1 if arguments["held_out"] is None else 2
+    report_costs("fit", file, [estimate(problem, settings, arguments["workers"], count)])
 
 
-def run_fit(command: str, **arguments: Any) -> None:
-    """Do the work of :func:`fit` for a command; the arguments are those of ``fit``."""
+def run_fit(command: str, limits: Mapping[str, Any] | None = None, **arguments: Any) -> None:
+    """Do the work of :func:`fit` for a command.
+
+    The arguments are those of ``fit``, which a checkpoint records; the limits are for this run only.
+    """
     check_outputs(arguments)
-    settings = chosen_settings(arguments)
+    settings = chosen_settings({**arguments, **(limits or {})})
     mask = arguments["mask"]
     again = command == "resume"
     matrix, labels = read_input(
@@ -170,9 +166,10 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "evaluations": solution.n_evaluations,
         "fit_seconds": solution.history.seconds[-1],
         "status": solution.status,
+        "level": solution.level,
         "converged": solution.converged,
-        "stopped_because": for_command_line(solution.status.value),
-        "advice": advice_of(solution.status, checkpoint=checkpoint, used=used),
+        "stopped_because": for_command_line(solution.stop_reason),
+        "advice": advice_of(solution.status, level=solution.level, checkpoint=checkpoint, used=used),
     }
 
 

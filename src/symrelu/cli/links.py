@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from symrelu import LinkPredictor, Status
+from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.local_workers import fitted_on_workers
@@ -23,6 +24,7 @@ EXAMPLES = (
     "symrelu links graph.csv -o links.csv",
     "symrelu links graph.csv --of n1 --of n2 --top 5 --seed 0 --json",
     "symrelu links graph.csv --pairs pairs.csv -o scores.csv --model links.npz",
+    "symrelu links graph.csv --dry-run",
 )
 
 OWN = {
@@ -56,6 +58,7 @@ def links(
     model: Annotated[
         Path | None, typer.Option(help="npz file for the model. It can be FILE of a later call, without a fit.")
     ] = None,
+    dry_run: DryRun = False,
     **options: Any,
 ) -> None:
     """Predict missing links of the graph in FILE.
@@ -70,6 +73,13 @@ def links(
     if output is not None:
         check_table_output(output)
     predictor, graph = _predictor(file, options)
+    if dry_run:
+        if graph is None:
+            raise ValueError(
+                f"--dry-run must be left out, because {file} is a saved model, which is not fitted."
+            )
+        report_costs_of_estimator("links", file, predictor, graph, options["workers"])
+        return
     finder = NodeFinder.of(predictor, graph)
     # Before the fit, so that a misspelt name costs no time.
     nodes = finder.indices(of or ())

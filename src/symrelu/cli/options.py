@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields
@@ -134,8 +135,8 @@ class Own(NamedTuple):
 def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.Parameter]:
     """Return the options for parameters of an estimator: settings with a ``brief`` text, and those given."""
     settings = {entry.name: entry for entry in fit_options(solvers=False)}
-    # Estimators have shrinkage in place of alpha; and only checkpoints of ``symrelu fit`` can be resumed.
-    del settings["alpha"], settings["checkpoint"]
+    del settings["alpha"]  # estimators have shrinkage in place of it
+    settings["checkpoint"] = _checkpoint_option()
     options = []
     parameters = dict(inspect.signature(estimator).parameters)
     if "client" in parameters:  # no parameter of the estimator, but whoever has --scheduler has --workers
@@ -154,6 +155,14 @@ def estimator_options(estimator: type, own: Mapping[str, Own]) -> list[inspect.P
     return sorted(options, key=lambda found: found.name not in _MAIN)
 
 
+def _checkpoint_option() -> inspect.Parameter:
+    """Return ``--checkpoint`` of commands other than ``fit``, which ``symrelu resume`` does not repeat."""
+    text = (
+        "Write the state of the fit to this file every minute; the same command, given again, resumes from it."
+    )
+    return option("checkpoint", Path, None, text)
+
+
 def workers_option() -> inspect.Parameter:
     """Return ``--workers``: see :func:`symrelu.cli.local_workers.running_workers`."""
     text = "Fit on so many workers of this machine (backend 'dask'), started for this command."
@@ -170,13 +179,20 @@ def _with_default(setting: inspect.Parameter, default: Any) -> inspect.Parameter
 
 def estimator_settings(estimator: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return those options of a command that are parameters of an estimator."""
-    return {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
+    return _with_finite_time(
+        {name: given[name] for name in inspect.signature(estimator).parameters if name in given}
+    )
+
+
+def _with_finite_time(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings in which an infinite time, which is no limit, is None as in Python."""
+    return settings | ({"max_time": None} if settings.get("max_time") == math.inf else {})
 
 
 def chosen_settings(given: Mapping[str, Any], table: Mapping[str, Description] = TABLE) -> dict[str, Any]:
     """Convert those options of a command that are in a table of settings, by default of all settings."""
     owners = _solvers_by_option()
-    settings = {name: value for name, value in given.items() if name in table}
+    settings = _with_finite_time({name: value for name, value in given.items() if name in table})
     own = {name: given[name] for name in owners if given[name] is not None}
     return settings | {"solver": _chosen_solver(settings["solver"], own)}
 

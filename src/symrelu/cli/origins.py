@@ -7,6 +7,7 @@ absolute, for checkpoints that are moved alone.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,10 +15,11 @@ from typing import Any
 
 from symrelu.cli.streams import STDOUT
 from symrelu.files.block_folder import is_block_folder
-from symrelu.fit.checkpoint import read_origin
+from symrelu.fit.checkpoint import Checkpoint, read_origin
 
 _INPUTS = ("file", "mask")
 _OUTPUTS = ("output", "plot")
+_REPEATED = ("embed", "cluster")  # commands whose fits resume if they are given again
 _OF_A_CALL = ("json", "quiet", "dry_run")  # decided by each call
 _PLAIN = (str, bool, int, float, type(None))
 
@@ -40,6 +42,21 @@ def origin_of(command: str, arguments: Mapping[str, Any], checkpoint: Path) -> d
     folder = checkpoint.resolve().parent
     stored = {name: _stored(value, folder) for name, value in arguments.items() if name != "checkpoint"}
     return {"command": command, "arguments": stored}
+
+
+def repeatable(command: str, checkpoint: Path | None) -> Checkpoint | None:
+    """Return a checkpoint from which a fit resumes if the command is given again, and only then.
+
+    Parameters
+    ----------
+    command : str
+    checkpoint : Path or None
+
+    Returns
+    -------
+    checkpoint : Checkpoint or None
+    """
+    return None if checkpoint is None else Checkpoint(checkpoint, origin=origin_of(command, {}, checkpoint))
 
 
 def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | None = None) -> dict[str, Any]:
@@ -65,6 +82,11 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
             "it was written from Python. Resume there, with decompose(..., checkpoint=...)."
         )
     stored = origin.get("arguments")
+    if origin.get("command") in _REPEATED:
+        raise ValueError(
+            f"The checkpoint {checkpoint} must be that of 'symrelu {command.__name__}', but 'symrelu "
+            f"{origin['command']}' wrote it. Give that command again, with the same --checkpoint: it resumes."
+        )
     if origin.get("command") != command.__name__ or not isinstance(stored, dict):
         raise _damaged(checkpoint, f"it is not that of 'symrelu {command.__name__}'")
     parameters = inspect.signature(command).parameters
@@ -88,6 +110,8 @@ def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | Non
 
 
 def _stored(value: Any, folder: Path) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no such number; an infinite time is no limit, and other settings are refused
     if not isinstance(value, Path):
         return value
     if value == STDOUT:

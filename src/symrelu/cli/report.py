@@ -159,8 +159,9 @@ def _clusters(
         return None, False
     number = min(_FIRST_NUMBER, n // 3) if isinstance(clusters, str) else clusters
     seed = options["random_state"]
+    limited = {"random_state": seed, "max_time": options["max_time"]}
     estimator = SymReLUClustering(
-        number, affinity="precomputed", random_state=seed, max_time=options["max_time"]
+        number, affinity="precomputed", **estimator_settings(SymReLUClustering, limited)
     )
     with warnings.catch_warnings():
         if clusters == _AUTO:

@@ -34,12 +34,13 @@ def _limit_options() -> list[Any]:
     counted = dict.fromkeys(
         ("max_iter", "max_time"), " It counts the whole fit, so that more must be given than was used before."
     )
+    counted["max_time"] += " 'inf' is no limit."
     return [
         option(
             entry.name,
             hints[entry.name],
             None,
-            f"{entry.metadata[Description].brief}{counted.get(entry.name, '')} Default: as before.",
+            f"{entry.metadata[Description].brief}{counted.get(entry.name, '')} Default: that of 'symrelu fit'.",
         )
         for entry in dataclasses.fields(Limits)
     ]
@@ -70,7 +71,8 @@ def resume(
     """Resume the fit in a checkpoint.
 
     The checkpoint names the data and the options of the 'symrelu fit' that wrote it. The same files are
-    written, and the result is that of a fit that was never stopped.
+    written, and the result is that of a fit that was never stopped. Limits that are given here hold for this
+    run.
     """
     arguments = arguments_of(checkpoint, fit, data)
     chosen = {name: path for name, path in (("output", output), ("plot", plot)) if path is not None}
@@ -80,11 +82,12 @@ def resume(
         if name not in chosen and arguments[name] not in (None, STDOUT):
             _check_overwrite(name, arguments[name], checkpoint)
     given = {name: value for name, value in options.items() if value is not None}
-    if any(name in given for name in _CLUSTER):
-        arguments |= dict.fromkeys(_CLUSTER)  # one of them replaces either
+    cluster = {name: given.pop(name) for name in _CLUSTER if name in given}
+    if cluster:
+        arguments |= dict.fromkeys(_CLUSTER) | cluster  # one of them replaces either
     note(f"resuming the fit of {arguments['file']}")
     try:
-        run_fit("resume", **arguments | given)
+        run_fit("resume", given, **arguments)
     except ValueError as error:
         raise _explained(error, checkpoint, arguments) from error
 

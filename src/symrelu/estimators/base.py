@@ -335,7 +335,7 @@ class DecompositionEstimator(CallbackSupportMixin, NodeNamesMixin, PlotMixin, Ba
 
     def _stop_reason(self, solution: Solution) -> str:
         """Return why the fit stopped."""
-        return solution.status.value
+        return solution.stop_reason
 
     def _warm_start_factor(self, n: int, rank: int) -> np.ndarray:
         """Return the factor of the last fit as the start of this one."""

@@ -25,7 +25,8 @@ class ClusterSettingsMixin(DecompositionEstimator):
             raise ValueError("An array as init is the start of one fit: set method, and n_init=1.")
         if self.checkpoint is not None and methods[0].name != "linkage":
             raise ValueError(
-                "checkpoint requires method='linkage' or 'auto': directions are the mean of short fits."
+                f"checkpoint must be left out with method='{methods[0].name}', which takes the mean of short "
+                "fits. Or pass method='linkage' or 'auto'."
             )
         for method in methods:
             super()._check_settings(settings | self._of(method))

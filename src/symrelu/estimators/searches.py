@@ -57,7 +57,7 @@ def warn_not_converged(estimator: Any, solution: Solution, *, stacklevel: int) -
     """
     text = (
         f"{estimator!r} stopped before convergence: {estimator.stop_reason_}. "
-        f"{solution.status.advice.replace('alpha', _penalty(estimator))}{_unbounded_hint(estimator, solution)} "
+        f"{solution.advice.replace('alpha', _penalty(estimator))}{_unbounded_hint(estimator, solution)} "
         "relative_error_ and history_ show how far it got."
     )
     warn_once_in_a_search(

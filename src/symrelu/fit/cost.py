@@ -11,6 +11,7 @@ import numpy as np
 
 from symrelu.fit.calibration import calibrate
 from symrelu.fit.device_memory import free_on_device
+from symrelu.fit.loop import Callback
 from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.kernels.memory import available_memory, in_words
@@ -68,8 +69,9 @@ class Cost:
     threads : int
         That a pass may use.
     memory : Memory
-        Bytes that the fit needs in addition to M: ``total`` is its peak; ``matrix``, ``factors``, ``tiles``,
-        ``pairs``, ``levels`` and ``systems`` are its parts.
+        Bytes that the fit needs in addition to M: ``total`` is its peak, the sum of ``matrix``, ``factors``,
+        ``tiles``, ``pairs``, ``levels``, ``systems`` and ``rest``, which is negative if not all of these are
+        held at once.
     available : int or None
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
@@ -114,15 +116,12 @@ class Cost:
         plain = asdict(self)
         for name in ("seconds_per_evaluation", "evaluations", "fit_seconds"):
             plain[name] = None if plain[name] is None else list(plain[name])
-        plain["memory"]["total"] = self.memory.total
+        plain["memory"] |= {"rest": self.memory.rest, "total": self.memory.total}
         return plain | {"fits": self.fits}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the figures as names with texts."""
         memory = self.memory
-        parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
-        parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
-        parts += [("systems of rows, at most", memory.systems)]
         needed = _between(in_words(memory.least), in_words(memory.total))
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
@@ -131,7 +130,7 @@ class Cost:
             ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
             ("model", f"rank {self.rank}, {self.solver}, backend {self.backend}, {_threads(self.threads)}"),
             ("memory", f"{needed} in addition to M; {available} available"),
-            ("of which", ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)),
+            ("of which", _parts(memory)),
             ("an evaluation", unknown if per is None else _between(*map(_seconds, per))),
             (
                 f"a fit of {self.evaluations.low:g} to {self.evaluations.high:g} evaluations",
@@ -152,6 +151,15 @@ class Cost:
 
     def _repr_html_(self) -> str:
         return card("The cost of a fit", self.rows())
+
+
+def _parts(memory: Memory) -> str:
+    """Return the parts of the memory as a sum."""
+    parts = [("M as packed", memory.matrix), ("factors", memory.factors), ("tiles", memory.tiles)]
+    parts += [("list of pairs, at most", memory.pairs), ("smaller matrices, at most", memory.levels)]
+    parts += [("systems of rows, at most", memory.systems), ("the start and sorting", max(0, memory.rest))]
+    shown = ", ".join(f"{name} {in_words(size)}" for name, size in parts if size)
+    return shown + (f"; less {in_words(-memory.rest)}, as not all are held at once" if memory.rest < 0 else "")
 
 
 def _threads(count: int) -> str:
@@ -178,18 +186,31 @@ def estimate_cost(
     n_negative: int | str = Model.n_negative,
     diagonal: str = Model.diagonal,
     mask: Any | None = None,
+    zero_weight: float = Model.zero_weight,
+    support: str = Model.support,
+    alpha: float = Model.alpha,
     init: Any = Start.init,
+    tol: float = Limits.tol,
+    gtol: float = Limits.gtol,
+    ftol: float = Limits.ftol,
     max_iter: int = Limits.max_iter,
     max_time: float | None = Limits.max_time,
+    random_state: Any = Start.random_state,
     backend: str = Run.backend,
+    precision: str = Run.precision,
+    client: Any | None = Run.client,
+    callback: Callback | None = Run.callback,
+    checkpoint: Any | None = Run.checkpoint,
+    verbose: int = Run.verbose,
     dtype: Any | None = None,
     threads: int | None = None,
 ) -> Cost:
     """Estimate the memory and the time of a fit, without making it.
 
     Memory is counted. Time is measured for less than a second, with the same kernels on smaller data (the first
-    call in a new environment also compiles them). The other settings of :func:`symrelu.decompose` have no
-    influence.
+    call in a new environment also compiles them). All settings of :func:`symrelu.decompose` are accepted, so
+    that the same keywords can be passed to both. They are checked in the same way, and those that change
+    neither memory nor time, such as ``tol`` and ``callback``, are not used.
 
     Parameters
     ----------
@@ -217,10 +238,25 @@ def estimate_cost(
     >>> cost.fits, cost.backend, cost.memory.factors == 27 * 200 * 5 * 8
     (True, 'dense', True)
     """
-    model = Model(rank=rank, n_negative=n_negative, diagonal=diagonal)
-    limits = Limits(max_iter=max_iter, max_time=max_time)
-    run = Run(solver=solver, backend=backend)
-    start = Start(init=init)
+    model = Model(
+        rank=rank,
+        n_negative=n_negative,
+        diagonal=diagonal,
+        zero_weight=zero_weight,
+        support=support,
+        alpha=alpha,
+    )
+    start = Start(init=init, random_state=random_state)
+    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
+    run = Run(
+        solver=solver,
+        backend=backend,
+        precision=precision,
+        client=client,
+        callback=callback,
+        checkpoint=checkpoint,
+        verbose=verbose,
+    )
     if dtype is not None:
         dtype = np.dtype(check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64")))
     if threads is not None:

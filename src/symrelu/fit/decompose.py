@@ -180,7 +180,7 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
     else:
         beginning = _resume(levels, snapshot, file, solver)
     with narrated(run_settings.verbose) as narrator:
-        for line in _announcements(levels, run_settings, limits):
+        for line in (*_announcements(levels, run_settings, limits), *_first_lines(beginning, levels, file)):
             narrator.say(line)
         observers = [narrator, *callers(run_settings.callback)]
         try:
@@ -204,6 +204,29 @@ def _announcements(levels: Levels, run_settings: Run, limits: Limits) -> list[st
             "error is then computed exactly."
         )
     return lines
+
+
+def _first_lines(beginning: Beginning, levels: Levels, file: CheckpointFile | None) -> list[str]:
+    """Return lines about where a fit resumes, or about a multilevel start without smaller matrices."""
+    if beginning.loop_state is not None and file is not None:
+        record, level = beginning.loop_state.record, beginning.stage.level
+        where = f"{f'level {level}, ' if level else ''}step {record.iteration}"
+        return [
+            f"resuming from the checkpoint {file.path} at {where}: relative error {record.relative_error:.4g}, "
+            f"{record.seconds:.1f} s so far"
+        ]
+    if levels.multilevel and not levels.coarse:
+        return [f"init='multilevel' is the same as 'imputed' here: {_why_not_smaller(levels)}"]
+    return []
+
+
+def _why_not_smaller(levels: Levels) -> str:
+    if levels.op.n <= levels.fewest:
+        return f"M has {levels.op.n} items, and only matrices of more than {levels.fewest} are made smaller."
+    return (
+        "no smaller matrix resembles M. Merged items would have few neighbours in common, or too many pairs "
+        "would be positive."
+    )
 
 
 def _why_active(n: int, signs: np.ndarray) -> str:

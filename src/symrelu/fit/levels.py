@@ -78,8 +78,12 @@ class Levels:
     @cached_property
     def coarse(self) -> list[Level]:
         """The smaller matrices."""
-        fewest = max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
-        return coarse_levels(self.problem, fewest) if self.multilevel else []
+        return coarse_levels(self.problem, self.fewest) if self.multilevel else []
+
+    @property
+    def fewest(self) -> int:
+        """Only a matrix of more items than this is made smaller."""
+        return max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
 
     @cached_property
     def drafts(self) -> int:
@@ -263,17 +267,37 @@ def _ended_early(
 ) -> Outcome:
     """Return the outcome for M of a fit that was stopped at another level, or whose last level is a draft.
 
-    It costs a pass. The checkpoint keeps the other level, from which a fit resumes as if it had not stopped.
+    It costs a pass, and another one to scale the factor of a smaller matrix. The checkpoint keeps the other
+    level, from which a fit resumes as if it had not stopped.
     """
+    U0, stage = levels.start_from(outcome, 0), levels.next_stage(outcome.stage, 0)
+    if outcome.stage.level > levels.drafts:
+        U0 = _closest_multiple(levels.op, U0)
+        stage = replace(stage.after(1, levels.op.n), stopped_at=outcome.stage.level)
     # A draft that has reached its noise floor can still be above the tolerance of the fit.
     limited = outcome.status is Status.TOLERANCE
     return run(
         levels.op,
         solver,
-        levels.start_from(outcome, 0),
+        U0,
         limits,
         observers=observers,
         exponent=levels.exponent(0),
-        stage=levels.next_stage(outcome.stage, 0),
+        stage=stage,
         stopped=Status.ROUNDING if limited else outcome.status,
     )
+
+
+def _closest_multiple(op: Operator, U: Any) -> Any:
+    """Return t U with the t >= 0 for which t^2 X has the lowest loss, so that it is no worse than U = 0.
+
+    For a factor t U, the latent loss is 1/2 ||M||^2 - t^2 <M, X> + t^4 / 2 ||X||^2, where <M, X> is over the
+    support, and ||X||^2 over the support and, weighted, over the zeros with X > 0. The latent loss and the
+    alignment of one pass give both. With ``at_least`` this is an upper bound: X counts as M where it is larger.
+    """
+    passed = op.loss(U)
+    square = op.norm**2 - 2 * (passed.latent_loss + passed.alignment)
+    along = passed.alignment + square
+    # The relative error counts zeros with weight 1. Twice the loss is an upper bound for their squares.
+    square += (1 - op.zero_weight) * 2 * passed.loss
+    return U * (math.sqrt(max(0.0, along) / square) if square > 0 else 1.0)

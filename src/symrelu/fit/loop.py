@@ -89,6 +89,12 @@ class Outcome:
     n_evaluations: int
     stage: Stage
 
+    @property
+    def level(self) -> int:
+        """The level at which the fit was stopped before M itself was fitted; 0 if M was fitted."""
+        # The factor of a smaller matrix may be all that was asked for.
+        return 0 if self.status.converged else self.stage.stopped_at
+
 
 class Observer:
     """An object that the loop notifies of each step; a base class whose methods do nothing."""

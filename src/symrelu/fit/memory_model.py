@@ -203,8 +203,7 @@ class Memory:
     systems : int
         The matrices of the rows, and further arrays, of Newton in steps of its own; 0 for other solvers.
     least : int
-        The peak of all phases together, if the list stays empty, there are no smaller matrices, and all steps
-        of Newton are those of LBFGS.
+        The peak of all phases together without a list, smaller matrices and Newton's own steps.
     """
 
     matrix: int
@@ -219,6 +218,11 @@ class Memory:
     def total(self) -> int:
         """The peak of all phases together, with the longest list, all smaller matrices and all systems."""
         return self.least + self.pairs + self.levels + self.systems
+
+    @property
+    def rest(self) -> int:
+        """What the peak has in addition to its parts; negative, if not all of these are held at once."""
+        return self.least - self.matrix - self.factors - self.tiles
 
 
 def memory_of(case: Case) -> Memory:

@@ -7,6 +7,7 @@ import time
 from typing import ClassVar
 
 from symrelu.fit.loop import Fit, Observer
+from symrelu.fitted.history import advice_after, stop_reason
 from symrelu.kernels.shared_context import SharedContext
 
 logger = logging.getLogger("symrelu")
@@ -67,13 +68,15 @@ class Narrator(Observer):
         if self.verbose and fit.status is not None:
             outcome = fit.outcome()
             logger.info(
-                "%s%s after %d steps (%s): relative error %.4g",
+                "%s%s%s (%s): relative error %.4g",
                 _level(fit),
-                outcome.status.value,
-                outcome.n_iter,
+                stop_reason(outcome.status, outcome.level),
+                "" if outcome.level else f" after {outcome.n_iter} steps",
                 _passes(fit, outcome.n_evaluations),
                 outcome.relative_error,
             )
+            if outcome.level:
+                self.say(advice_after(outcome.status, outcome.level))
 
 
 def _level(fit: Fit) -> str:

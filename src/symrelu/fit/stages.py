@@ -27,6 +27,8 @@ class Stage:
         Time of all steps so far.
     seed : int
         Seed of the noise that is added between two stages.
+    stopped_at : int
+        If the fit was stopped while a smaller matrix than M was fitted, the level of that; otherwise 0.
     dtype : numpy.dtype, optional
         Type of M, if factors of this stage may have another one.
     expanded : callable
@@ -38,6 +40,7 @@ class Stage:
     visited: int = 0
     seconds: float = 0.0
     seed: int = 0
+    stopped_at: int = 0
     dtype: np.dtype[Any] | None = None
     expanded: Callable[[np.ndarray], np.ndarray] = np.asarray
 

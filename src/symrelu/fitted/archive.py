@@ -53,6 +53,7 @@ def arrays_of(solution: Solution) -> dict[str, np.ndarray]:
         "zero_weight": solution.zero_weight,
         "support": solution.support,
         "relu": solution.model.relu,
+        "level": solution.level,
     }
     numbers = {name: value for name, value in numbers.items() if _ADDED_LATER.get(name) != value}
     arrays = {"solution": np.array(json.dumps(numbers)), "U": solution.U, "signature": solution.signature}
@@ -264,8 +265,9 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "zero_weight": _weight,
     "support": _support,
     "relu": _flag,
+    "level": _count,
 }
 
 # Fields that files of 0.1 do not have, with the value that holds for them. A field with this value is not
 # written, so that 0.1 can read the file.
-_ADDED_LATER = {"support": "equal"}
+_ADDED_LATER = {"support": "equal", "level": 0}

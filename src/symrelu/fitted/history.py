@@ -45,6 +45,34 @@ class Status(enum.Enum):
         return _ADVICE[self]
 
 
+def stop_reason(status: Status, level: int = 0) -> str:
+    """Return why a fit stopped, and at which level if that was before M itself was fitted.
+
+    Parameters
+    ----------
+    status : Status
+    level : int, default=0
+        As in :class:`symrelu.Solution`.
+
+    Returns
+    -------
+    reason : str
+    """
+    where = f" at level {level} of the multilevel start, before M itself was fitted" if level else ""
+    return f"{status.value}{where}"
+
+
+def advice_after(status: Status, level: int = 0) -> str:
+    """Return what to try next after a fit that stopped at a level; the arguments are as above."""
+    return _ADVICE_BEFORE_M if level else status.advice
+
+
+_ADVICE_BEFORE_M = (
+    "U was fitted to a smaller matrix and only scaled to M: it is a guess. Give the fit more time; with "
+    "checkpoint=, the same call resumes where the fit stopped."
+)
+
+
 # Pickles of 0.1.0 hold these texts in place of the names.
 _TEXTS_OF_0_1_0: dict[object, Status] = {
     "relative_error fell to tol": Status.TOLERANCE,

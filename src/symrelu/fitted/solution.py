@@ -11,7 +11,7 @@ import numpy as np
 
 from symrelu.files import without_objects, write_atomically
 from symrelu.fitted.archive import arrays_of, read_solution
-from symrelu.fitted.history import History, Status
+from symrelu.fitted.history import History, Status, advice_after, stop_reason
 from symrelu.fitted.models import FittedModel, OneFactor
 from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.plots.cards import card
@@ -21,7 +21,7 @@ from symrelu.plots.choice import PlotMixin
 _MODEL_SPECIFIC = ("transform", "score", "canonicalize", "V")
 
 # What a solution takes over from the outcome of the loop.
-_FROM_OUTCOME = ("status", "n_iter", "n_evaluations", "relative_error", "norm", "objective")
+_FROM_OUTCOME = ("status", "n_iter", "n_evaluations", "relative_error", "norm", "objective", "level")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +51,9 @@ class Solution(PlotMixin, ModelQueriesMixin):
         The ``repr`` of the solver.
     diagonal : {"fit", "ignore"}
         Whether the diagonal of M was fitted or treated as unobserved.
+    level : int
+        0 if M itself was fitted. If a fit with ``init="multilevel"`` was stopped before that, the level at
+        which it stopped: U was then fitted to a smaller matrix, and only scaled to M.
 
     Notes
     -----
@@ -91,6 +94,7 @@ class Solution(PlotMixin, ModelQueriesMixin):
     history: History
     solver: str
     diagonal: str = "fit"
+    level: int = 0
 
     _pictures: ClassVar = ("convergence", "map", "spectrum", "link_scores")
 
@@ -121,6 +125,16 @@ class Solution(PlotMixin, ModelQueriesMixin):
     def converged(self) -> bool:
         """Whether the fit met a convergence test."""
         return self.status.converged
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the fit stopped: ``status.value``, and whether that was before M itself was fitted."""
+        return stop_reason(self.status, self.level)
+
+    @property
+    def advice(self) -> str:
+        """What to try next: ``status.advice``, unless M itself was not fitted."""
+        return advice_after(self.status, self.level)
 
     @property
     def half_squared_error(self) -> float:
@@ -194,9 +208,10 @@ class Solution(PlotMixin, ModelQueriesMixin):
         return {*super().__dir__(), *(name for name in _MODEL_SPECIFIC if hasattr(self.model, name))}
 
     def __repr__(self) -> str:
+        level = f", level={self.level}" if self.level else ""
         return (
             f"Solution(n={len(self.U)}, rank={self.rank}, n_negative={self.n_negative}, "
-            f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name})"
+            f"relative_error={self.relative_error:.4g}, n_iter={self.n_iter}, status={self.status.name}{level})"
         )
 
     def _repr_html_(self) -> str:
@@ -209,7 +224,7 @@ class Solution(PlotMixin, ModelQueriesMixin):
             ("steps", f"{self.n_iter} ({self.n_evaluations} evaluations)"),
             ("solver", self.solver),
         ]
-        end = f"{'Converged' if self.converged else 'Not converged'}: {self.status.value}. {self.status.advice}"
+        end = f"{'Converged' if self.converged else 'Not converged'}: {self.stop_reason}. {self.advice}"
         return card("Solution", rows, curve=self.history._curve(), note=end)
 
     def _canonicalized(self) -> Solution:

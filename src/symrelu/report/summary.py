@@ -122,7 +122,10 @@ def _closeness(view: View, problem: Problem) -> str:
 def _course(solution: Solution) -> str:
     seconds = solution.history.seconds[-1] if len(solution.history) else 0.0
     steps = _count(solution.n_iter, "step")
-    return f"The fit took {steps} and {seconds:.3g} seconds. It stopped because {_reason(solution.status)}."
+    text = f"The fit took {steps} and {seconds:.3g} seconds. It stopped because {_reason(solution.status)}."
+    if solution.level:
+        text += " Only smaller matrices were fitted until then: the factor is a guess."
+    return text
 
 
 def _reason(status: Status) -> str:

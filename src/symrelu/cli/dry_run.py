@@ -1,0 +1,94 @@
+"""``--dry-run``: what the fits of a command will cost, without making them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from symrelu import Cost, estimate_cost
+from symrelu.cli.advice import for_command_line
+from symrelu.cli.screen import report
+from symrelu.estimators.planned_fits import planned_fits
+
+_REFUSED_CODE = 2
+
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print how much memory and time a fit will take, and do not fit."),
+]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The cost of one of several equal fits.
+
+    Attributes
+    ----------
+    cost : Cost
+    count : int
+        Number of fits.
+    method : str
+        The method they belong to, if a command has several.
+    """
+
+    cost: Cost
+    count: int = 1
+    method: str = ""
+
+    def figures(self) -> dict[str, Any]:
+        """Return what ``--json`` prints."""
+        figures = self.cost.as_dict()
+        return {"nodes": figures.pop("n"), "number_of_fits": self.count, **figures}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the rows that are shown."""
+        several = [("number of fits", f"{self.count}; the figures are those of each")] if self.count > 1 else []
+        return [*([("method", self.method)] if self.method else []), *several, *self.cost.rows()]
+
+
+def estimate(
+    problem: Any, settings: Mapping[str, Any], workers: int | None = None, count: int = 1, method: str = ""
+) -> Estimate:
+    """Return the cost of fits with these settings of ``decompose``, on workers if their number is given."""
+    on_workers = {} if workers is None else {"backend": "dask"}
+    cost = estimate_cost(problem, **{**settings, **on_workers})
+    return Estimate(replace(cost, refusal=for_command_line(cost.refusal)), count, method)
+
+
+def report_costs_of_estimator(
+    command: str, file: Path, estimator: Any, labelled: Any, workers: int | None
+) -> None:
+    """Print what the fits of an estimator would cost; exit as they would if one does not fit into memory.
+
+    Parameters
+    ----------
+    command : str
+    file : Path
+    estimator : SymReLU, SymReLUClustering or LinkPredictor
+    labelled : Labelled or path
+        What the command has read from the file.
+    workers : int or None
+        The number of workers of this machine, if it was given.
+    """
+    estimates = [
+        estimate(plan.problem, {"rank": plan.rank, **plan.settings}, workers, plan.count, plan.name)
+        for plan in planned_fits(estimator, labelled)
+    ]
+    report_costs(command, file, estimates)
+
+
+def report_costs(command: str, file: Path, estimates: Sequence[Estimate]) -> None:
+    """Print estimates; exit as the command would if one of the fits does not fit into memory."""
+    result = {"command": command, "dry_run": True, "file": file}
+    fits = all(one.cost.fits for one in estimates)
+    if any(one.method for one in estimates):
+        result |= {"fits": fits, "methods": {one.method: one.figures() for one in estimates}}
+    else:
+        result |= estimates[0].figures()
+    report(result, *(one.rows() for one in estimates))
+    if not fits:
+        raise typer.Exit(_REFUSED_CODE)

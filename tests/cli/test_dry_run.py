@@ -1,0 +1,118 @@
+"""``--dry-run`` of the commands that fit: the figures, and that nothing is fitted or written."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from symrelu import LinkPredictor, estimate_cost
+from symrelu.fit import cost as module
+from symrelu.fit.calibration import Seconds
+from symrelu.graphs import read_graph, write_blocks
+
+COMMANDS = {
+    "fit": ["--rank", 4],
+    "embed": ["--components", 4],
+    "links": ["--components", 4],
+    "cluster": ["--clusters", 4],
+}
+
+
+@pytest.fixture(autouse=True)
+def calibrated(monkeypatch):
+    monkeypatch.setattr(module, "calibrate", lambda case, degrees: Seconds(tiles=2.0, support=0.5, solver=1.0))
+
+
+@pytest.fixture
+def nothing_is_fitted(monkeypatch):
+    def fitted(*arguments, **settings):
+        raise AssertionError("nothing must be fitted")
+
+    for place in ("symrelu.cli.fit", "symrelu.estimators.base"):
+        monkeypatch.setattr(f"{place}.decompose", fitted)
+
+
+@pytest.mark.usefixtures("nothing_is_fitted")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_is_fitted_or_written(command, matrix_file, tmp_path, call):
+    further = {"links": []}.get(command, ["--checkpoint", tmp_path / "c.ckpt"])
+    arguments = [matrix_file, *COMMANDS[command], "-o", tmp_path / "out.csv", *further, "--dry-run"]
+    code, out, err = call(command, *arguments)
+    assert (code, err) == (0, "")
+    shown = " ".join(out.split())
+    assert "memory" in shown
+    assert "fits into memory yes" in shown
+    assert list(tmp_path.iterdir()) == [matrix_file]
+
+
+def test_the_figures_are_those_of_estimate_cost(matrix_file, call):
+    cost = estimate_cost(read_graph(matrix_file), 4, n_negative="auto", diagonal="auto")
+    code, out, _ = call("embed", matrix_file, "--components", 4, "--dry-run", "--json")
+    found = json.loads(out)
+    expected = cost.as_dict()
+    assert (code, found["command"], found["dry_run"], found["number_of_fits"]) == (0, "embed", True, 1)
+    for name in ("entries", "rank", "backend", "memory", "evaluations", "fit_seconds", "fits"):
+        assert found[name] == expected[name]
+
+
+def test_several_fits_are_counted(matrix_file, call):
+    shown = " ".join(call("links", matrix_file, "--dry-run")[1].split())
+    assert "number of fits 5; the figures are those of each" in shown
+    assert "a fit of 20 to 61 evaluations" in shown  # these fits make 20 steps
+    found = json.loads(call("fit", matrix_file, "-r", 3, "--held-out", 0.1, "--dry-run", "--json")[1])
+    assert found["number_of_fits"] == 2
+
+
+def test_clusters_have_a_cost_for_each_method(matrix_file, call):
+    arguments = ["cluster", matrix_file, "--clusters", 4, "--dry-run"]
+    found = json.loads(call(*arguments, "--json")[1])
+    methods = found["methods"]
+    assert found["fits"] is True
+    assert {name: (one["rank"], one["number_of_fits"]) for name, one in methods.items()} == {
+        "linkage": (10, 1),
+        "directions": (16, 5),
+    }
+    shown = " ".join(call(*arguments)[1].split())
+    assert "method linkage" in shown
+    assert "method directions" in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_does_not_fit_into_memory(command, matrix_file, monkeypatch, call):
+    for place in ("cost", "memory_model"):
+        monkeypatch.setattr(f"symrelu.fit.{place}.available_memory", lambda: 1000)
+    code, out, _ = call(command, matrix_file, *COMMANDS[command], "--dry-run", "--json")
+    assert (code, json.loads(out)["fits"]) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["embed", "matrix.npz", "--components", "auto"], "--components must be given as a number"),
+        (["cluster", "matrix.npz"], "--clusters must be given as a number"),
+        (["embed", "matrix.npz", "--components", 61], "--components must be an integer from 1 to 60"),
+        (["links", "model.npz"], "--dry-run must be left out, because model.npz is a saved model"),
+    ],
+)
+def test_what_cannot_be_estimated(arguments, message, matrix_file, tmp_path, call):
+    LinkPredictor(2, max_iter=1, n_init=1, random_state=0).fit(sparse.load_npz(matrix_file)).save(
+        tmp_path / "model.npz"
+    )
+    code, out, err = call(*arguments, "--dry-run")
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.split())
+
+
+def test_workers_and_folders(matrix_file, tmp_path, call):
+    pytest.importorskip("distributed", reason="the backend needs dask")
+    write_blocks(sparse.csr_array(np.kron(np.eye(5), np.ones((4, 4)))), tmp_path / "blocks")
+    for arguments in (
+        ["embed", tmp_path / "blocks", "--components", 2, "--workers", 2],
+        ["embed", matrix_file, "--workers", 2],
+        ["cluster", matrix_file, "--clusters", 2, "--method", "linkage", "--workers", 2],
+        ["links", matrix_file, "--scheduler", "tcp://127.0.0.1:9"],
+    ):
+        code, out, err = call(*arguments, "--dry-run")
+        assert code == 0, err
+        assert "depends on the workers" in out
