@@ -8,6 +8,7 @@ from block_folders import blocks_of, panels
 from helpers import PROBLEMS, factor, sparse_
 from numpy.testing import assert_allclose, assert_array_equal
 
+from symrelu.kernels.row_systems import whitening
 from symrelu.operators.block_rows import load_rows, product_part, solve_part, warm_up_rows
 
 PROBLEM = PROBLEMS["everything"]

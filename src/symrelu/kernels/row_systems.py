@@ -26,11 +26,27 @@ _ENTRIES_OF_A_PRODUCT = 128
 
 
 def whitening(ridge: np.ndarray) -> np.ndarray:
-    """Return a matrix C with C C^T = ridge^-1, for a positive definite ridge."""
-    values, vectors = np.linalg.eigh(ridge.astype(np.float64))
-    least = np.finfo(ridge.dtype).eps * values.max(initial=0)  # rounding can make one negative
-    roots = np.sqrt(np.maximum(values, least if least > 0 else 1.0))
-    return (vectors / roots).astype(ridge.dtype)
+    """Return an upper triangular C with C C^T = ridge^-1, for a positive definite ridge.
+
+    A column of U that is zero then stays zero. If rounding has made a pivot nonpositive, that column of C is zero.
+    """
+    L = ridge.astype(np.float64)
+    factorise(L, len(L))
+    return np.ascontiguousarray(inverse_of_factor(L).T, ridge.dtype)
+
+
+@compiled
+def inverse_of_factor(L):  # type: ignore[no-untyped-def]
+    """Return the inverse of a Cholesky factor as :func:`factorise` gives it."""
+    n = len(L)
+    inverse = np.zeros((n, n))
+    for k in range(n):
+        for i in range(k, n):
+            total = 1.0 if i == k else 0.0
+            for m in range(k, i):
+                total -= L[i, m] * inverse[m, k]
+            inverse[i, k] = total * L[i, i]
+    return inverse
 
 
 @compiled

@@ -146,5 +146,6 @@ class SupportOperator(ThreadedOperator):
         # No rows at all: compiling needs the types, not the work. The first step has one right-hand side, the
         # others have two.
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
+        whitening(one)
         for sides in ((one,), (one, one)):
             solve_rows(0, 0, *no_rows, one, sides)
