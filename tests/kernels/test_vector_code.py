@@ -22,7 +22,7 @@ from symrelu.kernels.vector_code import (
 
 @intrinsic
 def add_pairs_swapped(typingctx, numbers, rounds, weight, out):
-    """Add weight times the sum of pairs of numbers to out, the first number of each pair to its second place."""
+    """Add weight times the sum of pairs of numbers, with both numbers swapped, to out."""
 
     def codegen(context, builder, signature, arguments):
         source, target = (array_of(context, builder, signature.args[k], arguments[k]) for k in (0, 3))

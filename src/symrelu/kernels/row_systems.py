@@ -28,7 +28,7 @@ _ENTRIES_OF_A_PRODUCT = 128
 def whitening(ridge: np.ndarray) -> np.ndarray:
     """Return an upper triangular C with C C^T = ridge^-1, for a positive definite ridge.
 
-    A column of U that is zero then stays zero. If rounding has made a pivot nonpositive, that column of C is zero.
+    A column of U that is zero then stays zero. If rounding makes a pivot nonpositive, that column of C is zero.
     """
     L = ridge.astype(np.float64)
     factorise(L, len(L))
