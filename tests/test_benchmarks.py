@@ -88,8 +88,7 @@ def test_benchmark_can_be_called(command, call_benchmark, capsys):
 
 @pytest.mark.filterwarnings("ignore")
 def test_backends_are_compared(call_benchmark, capsys, monkeypatch):
-    for library in ("torch", "array_api_compat"):
-        pytest.importorskip(library)
+    pytest.importorskip("torch")
     command = "gpu_equality.py --nodes 60 --rank 3 --steps 2 --fit-steps 2 --output out"
     call_benchmark(command)
     assert "All differences are within their bounds" in capsys.readouterr().out

@@ -19,8 +19,8 @@ from symrelu.fitted.models import SymmetricReLU, check_nodes
 from symrelu.fitted.rows_on_device import transform_rows
 from symrelu.kernels.scores import NO_ITEM
 from symrelu.kernels.threads import slices
-from symrelu.operators.torch import without_gradients  # explains what is missing
-from symrelu.operators.torch_device import checked_device, full_float32
+from symrelu.operators.torch_device import checked_device
+from symrelu.operators.torch_precision import undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import numbers_at_once, tensor
 from symrelu.validation import check_rows
 
@@ -66,7 +66,7 @@ def transform(model: Any, M_new: Any, mask: Any | None = None, *, device: Any = 
     )
 
 
-@without_gradients
+@undisturbed
 def top_k(
     model: Any, nodes: Any, k: int, *, exclude: Any | None = None, device: Any = "cuda"
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -95,18 +95,17 @@ def top_k(
     scales = None if scales is None else tensor(scales.astype(dtype), there)
     items, scores = np.full((len(nodes), k), NO_ITEM, np.int64), np.full((len(nodes), k), -np.inf, dtype)
     found = min(k, model.n)
-    with full_float32():
-        for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
-            rows = tensor(nodes[part], there).long()
-            X = left[rows] @ right.T
-            if scales is not None:
-                X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
-            X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
-            X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
-            if exclude is not None:
-                X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
-            best = _largest(X, found)
-            items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
+    for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
+        rows = tensor(nodes[part], there).long()
+        X = left[rows] @ right.T
+        if scales is not None:
+            X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
+        X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
+        X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
+        if exclude is not None:
+            X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
+        best = _largest(X, found)
+        items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
     return items, scores.astype(model.dtype, copy=False)
 
 

@@ -27,7 +27,8 @@ from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, EvaluationFailed
 from symrelu.operators.tiled import evaluation_of
-from symrelu.operators.torch import Method, TorchOperator, without_gradients  # explains what is missing
+from symrelu.operators.torch import TorchOperator
+from symrelu.operators.torch_precision import Method, undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import tensor
 from symrelu.validation import check_choice
 
@@ -160,7 +161,7 @@ class CudaOperator(TorchOperator):
         if HAS_TRITON and self.device.type == "cuda":  # else there is nothing to compile
             self._pass_over_almost_nothing()
 
-    @without_gradients
+    @undisturbed
     def _pass_over_almost_nothing(self) -> None:
         """Make a pass of each kind, with the types and the rank of this operator, for two items."""
         M, unknown = sparse.eye_array(2, dtype=self.dtype, format="csr"), sparse.csr_array((2, 2), dtype=bool)
@@ -170,7 +171,7 @@ class CudaOperator(TorchOperator):
             U = op.asarray(np.ones((2, self.rank)))
             op._evaluate(U, U)
 
-    @without_gradients
+    @undisturbed
     @keeping_the_factor
     def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
         return super().solve_rows(V, ridge, *right)
@@ -183,7 +184,7 @@ class CudaOperator(TorchOperator):
     def add_scaled(self, A: Any, weight: float, B: Any) -> Any:
         return super().add_scaled(A, weight, B)
 
-    @without_gradients
+    @undisturbed
     @keeping_the_factor
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         if not HAS_TRITON:
