@@ -60,6 +60,9 @@ _ROOM = 3.0
 _LEAST_ROOM = 512
 _MOST_CANDIDATES = 2**27  # of all blocks: a gigabyte
 
+# Rows of a factor whose products are summed up at once.
+_ROWS_OF_A_GRAM = 4096
+
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
 
@@ -219,32 +222,27 @@ class CudaOperator(TorchOperator):
 
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
-        from symrelu.kernels.device_products import positive_product
+        from symrelu.kernels.device_products import subtract_positive
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_product
 
         split = self.precision == "high"
         tiling = tiling_of_product(self.rank, split, has_large_tiles(self.device))
-        order = self._pattern.order
-        rows = U[order]
-        right = rows if V is None or V is U else V[order]
         left_out = self._pattern.left_out(tiling)
-        # The sum of squares is also that of U times the product; with the counts, it would take a quarter of
-        # the time of a fast pass.
-        sums = split or right is not rows
-        found = positive_product(rows, self.signature, right, left_out, tiling, split=split, sums=sums)
-        if product is not None:
-            product.index_add_(0, order, found.product, alpha=-self.zero_weight)
-        if found.squares is not None and found.counts is not None:
-            positive, active = (part.sum(dtype=torch.float64) for part in (found.squares, found.counts))
-        else:
-            positive = torch.sum(self.signed(rows) * found.product, dtype=torch.float64)
+        right = U if V is None else V
+        found = subtract_positive(
+            product, U, self.signature, right, self._pattern.order, left_out, tiling,
+            weight=self.zero_weight, split=split, counts=split or right is not U,
+        )  # fmt: skip
+        positive = found.squares.sum(dtype=torch.float64)
+        if found.counts is None:
             active = torch.full_like(positive, expected * self.n)
+        else:
+            active = found.counts.sum(dtype=torch.float64)
         nothing = torch.zeros_like(positive)
         return torch.stack([nothing, nothing, positive, nothing, active, nothing, positive])
 
     def _sums(self, U: Any, totals: Any) -> Sums:
-        wide = U.double()
-        gram = wide.T @ (wide * self.signature)
+        gram = _gram(U) * self.signature
         whole = (gram * gram.T).sum()
         # One transfer to the host for all sums.
         *found, squares = torch.cat([totals, whole[None]]).tolist()
@@ -261,7 +259,7 @@ class CudaOperator(TorchOperator):
         rows = self._pattern.sample
         X = self.signed(U[rows]) @ U.T
         positive = torch.count_nonzero(X > 0) - self._pattern.known_in_sample(X)
-        finite = torch.isfinite(U.double().square().sum())
+        finite = torch.isfinite(torch.linalg.vector_norm(U, math.inf))
         return float(torch.where(finite, positive / len(rows), torch.nan))
 
     def _listed(self, U: Any, expected: float) -> Any | None:
@@ -276,7 +274,7 @@ class CudaOperator(TorchOperator):
 
     def _scanned(self, U: Any, expected: float) -> Any | None:
         from symrelu.kernels.device_lists import Buffer, DevicePairs, margin, scan, sorted_pairs
-        from symrelu.kernels.device_products import directions, halves
+        from symrelu.kernels.device_scaling import directions, halves
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
 
         tiling = tiling_of_scan(self.rank, has_large_tiles(self.device))
@@ -303,6 +301,17 @@ class CudaOperator(TorchOperator):
             buffer = Buffer(buffer.counts.clone(), total)
             scan(D, self.signature, scanned, reach, tiling, buffer)
         return sorted_pairs(buffer, self._pattern.known, self.n, items)
+
+
+def _gram(U: Any) -> Any:
+    """Return U^T U in float64, summed up over parts of the rows, on which a GPU can work at the same time."""
+    n, rank = U.shape
+    height = min(n, _ROWS_OF_A_GRAM)
+    parts = -(-n // height)
+    wide = torch.empty((parts * height, rank), dtype=torch.float64, device=U.device)
+    wide[:n], wide[n:] = U, 0
+    wide = wide.view(parts, height, rank)
+    return (wide.mT @ wide).sum(dim=0)
 
 
 class _Pattern:
