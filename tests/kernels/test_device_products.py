@@ -1,5 +1,10 @@
 """max(0, X) V by a kernel for GPUs, against the formula: on a GPU, or in Triton's interpreter on the CPU."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -93,3 +98,15 @@ def test_every_entry_is_in_its_tile():
                 assert (i // TILING.rows, j // TILING.columns) == (block, int(entries.tiles[place]))
                 places.add((i, j))
     assert places == set(zip(*(coordinate.tolist() for coordinate in pattern.nonzero()), strict=True))
+
+
+def test_the_compiler_takes_every_kernel_and_no_registers_are_missing(tmp_path):
+    """Of all modules of kernels for GPUs; it needs no GPU."""
+    program = Path(__file__).parents[1] / "compiled_kernels.py"
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    made = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, check=True, env=environment
+    )
+    spilled = dict(line.split() for line in made.stdout.splitlines())
+    assert len(spilled) == 7
+    assert set(spilled.values()) == {"0"}

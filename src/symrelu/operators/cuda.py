@@ -197,12 +197,8 @@ class CudaOperator(TorchOperator):
         listed = self._listed(U, expected)
         if listed is None and (U.dtype != torch.float32 or not math.isfinite(expected)):
             return super()._evaluate(U, V)
-        from symrelu.kernels.device_rows import SUMS
-
         right = None if V is None else V.contiguous()
-        product = None if right is None else torch.zeros_like(right)
-        sums = torch.zeros((self.n, len(SUMS)), dtype=torch.float64, device=self.device)
-        self._add_entries(U, right, listed, product, sums)
+        product, sums = self._of_entries(U, right, listed)
         totals = sums.sum(dim=0)
         if listed is None:
             try:
@@ -211,14 +207,12 @@ class CudaOperator(TorchOperator):
                 return super()._evaluate(U, V)
         return evaluation_of(self, product, self._sums(U, totals))
 
-    def _add_entries(self, U: Any, V: Any | None, listed: Any | None, product: Any, sums: Any) -> None:
-        """Add what the support, the unobserved entries and the listed zeros contribute."""
-        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, add_entries
+    def _of_entries(self, U: Any, V: Any | None, listed: Any | None) -> tuple[Any | None, Any]:
+        """Return what the support, the unobserved entries and the listed zeros contribute."""
+        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, entry_sums
 
-        signed = self.signed(U).contiguous()
-        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries(ZEROS, *listed)])]
-        for entries in lists:
-            add_entries(entries, signed, U, V, self.zero_weight, self.at_least, product, sums)
+        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries.of(ZEROS, *listed)])]
+        return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least)
 
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
@@ -345,12 +339,12 @@ class _Pattern:
             tensor(matrix.indices.astype(np.int32), self._device),
         )
 
-    @property
+    @cached_property
     def entries(self) -> list[Any]:
         """The support and the unobserved entries, as DeviceEntries."""
         from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, DeviceEntries
 
-        return [DeviceEntries(SUPPORT, *self._support), DeviceEntries(UNKNOWN, *self._unknown)]
+        return [DeviceEntries.of(SUPPORT, *self._support), DeviceEntries.of(UNKNOWN, *self._unknown)]
 
     def known_in_sample(self, X: Any) -> Any:
         """Return how many entries of the sampled rows of X are positive where M is not zero."""
