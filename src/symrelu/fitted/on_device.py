@@ -7,6 +7,7 @@ differ from those of the methods in their last digits, because a device adds up 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -52,18 +53,8 @@ def transform(model: Any, M_new: Any, mask: Any | None = None, *, device: Any = 
     model = getattr(model, "model", model)
     if not isinstance(model, SymmetricReLU):
         raise TypeError(f"transform needs a SymmetricReLU, which has rows for new items, got {model!r}.")
-    there = checked_device(device)
-    M_new, mask = check_rows(M_new, model.n, mask)
-    return transform_rows(
-        M_new,
-        model.U,
-        model.signature,
-        alpha=model.alpha,
-        zero_weight=model.zero_weight,
-        at_least=model.support == "at_least",
-        mask=mask,
-        device=there,
-    )
+    answers = DeviceAnswers(model, checked_device(device))
+    return answers.transform_checked(*check_rows(M_new, model.n, mask))
 
 
 @undisturbed
@@ -127,6 +118,43 @@ def certify(vectors: Any, *, device: Any = "cuda") -> Certificate:
     return certify_vectors(
         vectors.item_vectors, vectors.signature, vectors.graph, vectors.threshold, count=count
     )
+
+
+@dataclass(frozen=True)
+class DeviceAnswers:
+    """A model whose queries a device answers, with the methods of the model that checked input is passed to.
+
+    Parameters
+    ----------
+    model : FittedModel
+        For ``transform_checked`` and ``score_checked`` a SymmetricReLU.
+    device : str or torch.device
+    """
+
+    model: Any
+    device: Any
+
+    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k items nearest to each node."""
+        return top_k(self.model, nodes, k, exclude=exclude, device=self.device)
+
+    def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
+        """Return the factor rows of new items."""
+        model = self.model
+        return transform_rows(
+            M_new,
+            model.U,
+            model.signature,
+            alpha=model.alpha,
+            zero_weight=model.zero_weight,
+            at_least=model.support == "at_least",
+            mask=mask,
+            device=checked_device(self.device),
+        )
+
+    def score_checked(self, M_new: Any, mask: Any | None) -> float:
+        """Return the explained share of new rows, whose factor rows the device computes."""
+        return self.model.explained(M_new, self.transform_checked(M_new, mask), mask)
 
 
 def _smooth(X: Any) -> Any:
