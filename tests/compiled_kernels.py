@@ -34,7 +34,7 @@ TYPES = {
 }  # fmt: skip
 SIZES = {"RANK": RANK, "COLUMNS": RANK}
 ROWS = {**SIZES, "CHUNK": 16, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": True, "AT_LEAST": True}
-LISTS = {"OWNERS": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
+LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
 SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
 PRODUCT = {"RANK": RANK, "SLAB": RANK, "ROWS": 128, "COLUMNS": 64, "SPLIT": False, "SUMS": False}
 KERNELS = [

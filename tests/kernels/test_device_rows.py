@@ -86,6 +86,17 @@ def test_lists_of_all_kinds_add_up():
         assert sums[name] == pytest.approx(sum(each[name] for _, each in parts), rel=1e-12), name
 
 
+def test_the_order_of_the_rows_changes_nothing():
+    U, signs, V = (torch.from_numpy(array).to(DEVICE) for array in case(12, 5, 3, np.float64))
+    lists = [listed(device_rows.SUPPORT, random_entries(12), np.float64)]
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    data = lists, U, signs, V, 0.2, False
+    for found, expected in zip(
+        device_rows.entry_sums(*data, order), device_rows.entry_sums(*data), strict=True
+    ):
+        assert torch.equal(found, expected)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("longest", [1, 3, 5])
 def test_long_rows_are_divided(kind, longest, monkeypatch):

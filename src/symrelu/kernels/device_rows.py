@@ -74,6 +74,7 @@ def entry_sums(
     V: Any | None,
     zero_weight: float,
     at_least: bool,
+    order: Any | None = None,
 ) -> tuple[Any | None, Any]:
     """Return the residual at listed entries times V, and the sums over them.
 
@@ -87,6 +88,8 @@ def entry_sums(
     V : tensor of shape (n, columns), or None
     zero_weight : float
     at_least : bool
+    order : tensor of int64 of shape (n,), optional
+        The order in which rows are visited: where it joins rows with the same columns, the caches have these.
 
     Returns
     -------
@@ -102,12 +105,12 @@ def entry_sums(
     n = len(U)
     product, sums = _results(n, U, V)
     ranges = {kind: (entries.indptr, entries.indptr[1:]) for kind, entries in given.items()}
-    _launch(n, None, ranges, given, factors, product, sums)
+    _launch(n, order, False, ranges, given, factors, product, sums)
     for kind, entries in given.items():
         if entries.pieces is not None:
             rows, first, owners, *ends = entries.pieces
             parts = _results(len(owners), U, V)
-            _launch(len(owners), owners, {kind: ends}, given, factors, *parts)
+            _launch(len(owners), owners, True, {kind: ends}, given, factors, *parts)
             _add_pieces(rows, first, parts, product, sums)
     return product, sums
 
@@ -118,10 +121,10 @@ def _results(count: int, U: Any, V: Any | None) -> tuple[Any | None, Any]:
 
 
 def _launch(
-    count: int, owners: Any | None, ranges: dict[int, Any], given: dict[int, DeviceEntries],
+    count: int, owners: Any | None, pieces: bool, ranges: dict[int, Any], given: dict[int, DeviceEntries],
     factors: tuple[Any, ...], product: Any | None, sums: Any,
 ) -> None:  # fmt: skip
-    """Sum up a range of entries of each kind, for each row or for the owner of each piece."""
+    """Sum up a range of entries of each kind, for each row or for each piece; ``owners`` are the rows."""
     U, signs, weight, V, at_least = factors
     rank, columns = U.shape[1], 1 if V is None else V.shape[1]
     nothing = sums  # in place of an array that a kernel does not touch
@@ -132,7 +135,8 @@ def _launch(
     _sum_entries[(count,)](
         U, signs, weight, U if V is None else V, nothing if owners is None else owners, *lists,
         U if support is None else support.values, sums if product is None else product, sums, rank, columns,
-        OWNERS=owners is not None, SUPPORT=SUPPORT in ranges, ZEROS=ZEROS in ranges, UNKNOWN=UNKNOWN in ranges,
+        OWNERS=owners is not None, PIECES=pieces,
+        SUPPORT=SUPPORT in ranges, ZEROS=ZEROS in ranges, UNKNOWN=UNKNOWN in ranges,
         AT_LEAST=at_least, MULTIPLIES=V is not None,
         RANK=triton.next_power_of_2(rank), COLUMNS=triton.next_power_of_2(columns),
         CHUNK=_ENTRIES_AT_ONCE, LONGEST=LONGEST, DOUBLE=U.dtype == torch.float64, num_warps=1,
@@ -204,6 +208,7 @@ def _add_range(  # type: ignore[no-untyped-def]
             visited += squares
         if MULTIPLIES and KIND != 2:
             inside = there[:, None] & (c < columns)[None, :]
+            # Also if V is U: to keep b until here takes more registers than the caches take time.
             v = tl.load(V + j[:, None] * columns + c[None, :], mask=inside, other=0.0)
             total -= tl.sum(e[:, None] * v, 0)
     return total, fit, error, positive, free, active, inner, visited
@@ -214,12 +219,15 @@ def _sum_entries(  # type: ignore[no-untyped-def]
     U, signs, weights, V, owners,
     support_begins, support_ends, support, zeros_begins, zeros_ends, zeros,
     unknown_begins, unknown_ends, unknown, values, out, sums, rank, columns,
-    OWNERS: tl.constexpr, SUPPORT: tl.constexpr, ZEROS: tl.constexpr, UNKNOWN: tl.constexpr,
+    OWNERS: tl.constexpr, PIECES: tl.constexpr,
+    SUPPORT: tl.constexpr, ZEROS: tl.constexpr, UNKNOWN: tl.constexpr,
     AT_LEAST: tl.constexpr, MULTIPLIES: tl.constexpr, RANK: tl.constexpr, COLUMNS: tl.constexpr,
     CHUNK: tl.constexpr, LONGEST: tl.constexpr, DOUBLE: tl.constexpr,
 ):  # fmt: skip
     p = tl.program_id(0).to(tl.int64)
     i = tl.load(owners + p) if OWNERS else p
+    if not PIECES:
+        p = i
     k, c = tl.arange(0, RANK), tl.arange(0, COLUMNS)
     a = tl.load(U + i * rank + k, mask=k < rank, other=0.0) * tl.load(signs + k, mask=k < rank, other=0.0)
     weight = tl.load(weights)

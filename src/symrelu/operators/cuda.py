@@ -212,7 +212,8 @@ class CudaOperator(TorchOperator):
         from symrelu.kernels.device_rows import ZEROS, DeviceEntries, entry_sums
 
         lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries.of(ZEROS, *listed)])]
-        return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least)
+        order = self._pattern.order if listed is None else None  # to find it takes long, and streaming needs it
+        return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least, order)
 
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
