@@ -6,9 +6,13 @@ BIN := $(VENV)/bin
 PYTHON_LOWEST ?= $(or $(shell command -v python3.11),$(PYTHON))
 LOWEST := .venv-lowest
 JOBS ?= 2
+# The order of `make gpu`: what is quick and most important comes first.
+GPU_PARTS := gpu-tests gpu-passes gpu-fits gpu-equality gpu-million gpu-equality-float32 gpu-equality-float64
+# With the packages of the machine: builds of torch for GPUs are too large for an environment of their own.
+ON_GPU := PYTHONPATH=src PYTHONUNBUFFERED=1 $(PYTHON)
 PYTEST_OPTIONS := -n $(JOBS) --dist worksteal -q
 
-.PHONY: help demo test test-quick test-lowest test-browser lint format docs bench reproduce clean
+.PHONY: help demo test test-quick test-lowest test-browser lint format docs bench gpu $(GPU_PARTS) reproduce clean
 
 help:
 	@echo "make demo          fit the embedded digits graph and draw demo/demo.png"
@@ -20,6 +24,8 @@ help:
 	@echo "make format        format the code with ruff"
 	@echo "make docs          build the documentation into docs/_build/html"
 	@echo "make bench         print the benchmark tables (minutes)"
+	@echo "make gpu           tests and measurements on an NVIDIA GPU into results/gpu (minutes), by the machine's python3"
+	@echo "                   with torch and triton; its parts: $(GPU_PARTS:gpu-%=%)"
 	@echo "make reproduce     the paper's experiments into results/ (hours; real data from \$$SYMRELU_DATA)"
 
 $(BIN)/python:
@@ -79,6 +85,36 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/transform.py
+
+# Each part takes at most about 150 seconds on an H200. All are run, also if one fails.
+gpu:
+	@failed=; for part in $(GPU_PARTS); do \
+		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+gpu-tests: SHELL := bash
+gpu-tests: .SHELLFLAGS := -o pipefail -c
+gpu-tests:
+	@mkdir -p results/gpu
+	{ git describe --always --dirty 2>/dev/null; $(ON_GPU) benchmarks/gpu.py environment && $(ON_GPU) -m pytest -q -rs \
+		--durations=10 -k "cuda or device" tests/operators tests/solvers tests/kernels tests/fitted \
+		tests/test_metrics.py; } 2>&1 | tee results/gpu/tests.log
+
+gpu-passes:
+	$(ON_GPU) benchmarks/gpu.py passes --sizes 1000000 100000 --ranks 64 --output results/gpu
+
+gpu-fits:
+	$(ON_GPU) benchmarks/gpu.py fits --problems plane:64000:1e-4 plane:262144:1e-3 blobs:64000:1e-4 \
+		blobs:262144:1e-3 --output results/gpu
+
+gpu-million:
+	$(ON_GPU) benchmarks/gpu.py fits --problems plane:1000000:1e-2 --output results/gpu
+
+gpu-equality:
+	$(ON_GPU) benchmarks/gpu_equality.py --backends cuda --output results/gpu
+
+gpu-equality-float32 gpu-equality-float64: gpu-equality-%:
+	$(ON_GPU) benchmarks/gpu_equality.py --backends torch --dtypes $* --output results/gpu
 
 reproduce: $(VENV)/.installed-cli,report
 	$(BIN)/symrelu reproduce synthetic --jobs $(JOBS) --output results/synthetic

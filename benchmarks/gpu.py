@@ -3,6 +3,9 @@
     python benchmarks/gpu.py passes [--sizes 100000 1000000] [--ranks 32 64] [--output FOLDER]
     python benchmarks/gpu.py fits [--problems KIND:N:TOL ...] [--most SECONDS] [--output FOLDER]
     python benchmarks/gpu.py plot --output FOLDER
+    python benchmarks/gpu.py environment
+
+``make gpu`` runs these for the figures in ``results/gpu``; parts of it take at most 150 seconds on an H200.
 
 The graphs join random points, in the plane or in blobs in 20 dimensions, to their ten nearest neighbours,
 and are made on the GPU; this is not measured. Factors are in float32.
@@ -19,8 +22,9 @@ M and U are included, and so is the time in which smaller matrices are made on t
 compiles.
 
 FOLDER gets ``passes.json`` or ``fits.json``, with the names and versions of device and software, and a table of
-the same name for the page about large graphs, after each row; "plot" draws them. Whether a GPU computes the
-same as a CPU is the subject of ``benchmarks/gpu_equality.py``.
+the same name for the page about large graphs, after each row; "plot" draws them. Rows that are there already
+stay, unless they are measured again or come from another device or other versions. "environment" prints these.
+Whether a GPU computes the same as a CPU is the subject of ``benchmarks/gpu_equality.py``.
 """
 
 from __future__ import annotations
@@ -47,6 +51,9 @@ IN_TABLE = {
     "passes": ("n", "rank", "way", "seconds", "TFLOP/s", "share", "error", "positive", "GiB"),
     "fits": ("problem", "n", "target", "seconds", "error", "evaluations", "steps", "GiB"),
 }
+
+# What a row is about: it replaces an earlier one about the same.
+KEYS = {"passes": ("n", "rank", "way"), "fits": ("problem", "n", "rank", "target")}
 
 NEIGHBOURS = 10
 ROWS_AT_ONCE = 2048
@@ -246,10 +253,29 @@ def keep(options: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
     """Print the last row, and write all of them."""
     print(rows[-1], flush=True)
     if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
-        content = {"environment": environment(), "rows": rows}
-        (options.output / f"{options.what}.json").write_text(json.dumps(content, indent=1) + "\n")
-        write_table(options.output / f"{options.what}.csv", rows, IN_TABLE[options.what])
+        versions = environment()
+        path = options.output / f"{options.what}.json"
+        found = sorted(with_earlier(path, rows, KEYS[options.what], versions), key=lambda row: row["n"])
+        write_json(path, {"environment": versions, "rows": found})
+        write_table(path.with_suffix(".csv"), found, IN_TABLE[options.what])
+
+
+def with_earlier(
+    path: Path, rows: list[dict[str, Any]], key: tuple[str, ...], versions: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Return the rows after those of a file that are about something else, unless its versions differ."""
+    if not path.exists():
+        return rows
+    content = json.loads(path.read_text())
+    if content["environment"] != versions:
+        return rows
+    new = {tuple(row[name] for name in key) for row in rows}
+    return [row for row in content["rows"] if tuple(row[name] for name in key) not in new] + rows
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def plot(folder: Path) -> None:
@@ -293,7 +319,7 @@ def environment() -> dict[str, str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("passes", "fits", "plot"))
+    parser.add_argument("what", choices=("passes", "fits", "plot", "environment"))
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--ranks", type=int, nargs="+", default=[32, 64])
     parser.add_argument("--most-in-tiles", type=int, default=100_000, help="largest size of the obvious way")
@@ -304,8 +330,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "plot":
         plot(options.output)
-        return
-    {"passes": passes, "fits": fits}[options.what](options)
+    elif options.what == "environment":
+        print(json.dumps(environment()))
+    else:
+        {"passes": passes, "fits": fits}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Compare fits on torch and on a GPU with the same fits on the CPU.
 
-    python benchmarks/gpu_equality.py [--nodes 5000] [--rank 8] [--steps 15] [--fit-steps 30] [--output FOLDER]
+    python benchmarks/gpu_equality.py [--nodes 5000] [--rank 8] [--steps 15] [--fit-steps 30]
+        [--backends cuda torch] [--dtypes float32 float64] [--output FOLDER]
 
 The graph joins random points in the plane to their ten nearest neighbours. Each of four problems (the model of
 the paper; with a negative column; this with 5 % of the pairs unobserved; this with the diagonal ignored) is
@@ -18,13 +19,14 @@ final error  relative difference of the relative errors of whole fits from the i
              fits with torch would take minutes otherwise
 
 FOLDER gets ``equality.json`` with all differences and the versions of device and software, and ``equality.csv``
-with the largest difference over the problems. The exit status is 1 if a difference is above its bound.
+with the largest difference over the problems, both after each row. Rows of earlier runs stay there, unless they
+are computed again or come from another device, other versions or other settings. The exit status is 1 if a
+difference of this run is above its bound.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -34,7 +36,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gpu import environment, write_table
+from gpu import environment, with_earlier, write_json, write_table
 from large_graphs import graph
 from scipy import sparse
 
@@ -54,6 +56,7 @@ TOL = 1e-3
 MASKED = 0.05
 FEW = 4  # positive zeros of an average row: "cuda" lists up to n / 512
 SUMS = ("loss", "latent_loss", "latent_norm_squared")
+KEY = ("check", "of", "problem", "dtype", "backend")
 IN_TABLE = ("check", "of", "dtype", "backend", "difference", "bound", "problem")
 
 
@@ -90,10 +93,10 @@ def random_mask(n: int) -> Any:
     return sparse.csr_array(half + half.T, dtype=bool)
 
 
-def cases(n: int, rank: int) -> Iterator[Case]:
+def cases(n: int, rank: int, dtypes: list[str]) -> Iterator[Case]:
     """Yield every problem in every type."""
     M, mask = graph("plane", n), random_mask(n)
-    for dtype in DTYPES:
+    for dtype in dtypes:
         data = M.astype(dtype), rank
         yield Case("plain", *data)
         yield Case("signed", *data, 1)
@@ -223,27 +226,43 @@ def size(row: dict[str, Any]) -> tuple[bool, float]:
     return not row["kept"], difference if isinstance(difference, float) else 0.0
 
 
+class Results:
+    """The rows so far, printed and written one by one: a run that is cut off leaves what it has."""
+
+    def __init__(self, options: argparse.Namespace, has_gpu: bool) -> None:
+        versions = environment() if has_gpu else {"device": "none", "torch": torch.__version__}
+        settings = {name: getattr(options, name) for name in ("nodes", "rank", "steps", "fit_steps")}
+        self.environment = versions | {"symrelu": __version__} | settings
+        self.output, self.begin = options.output, time.perf_counter()
+        self.rows: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        print(f"{time.perf_counter() - self.begin:6.1f} s", row, flush=True)
+        if self.output:
+            path = self.output / "equality.json"
+            rows = with_earlier(path, self.rows, KEY, self.environment)
+            write_json(path, {"environment": self.environment, "rows": rows})
+            write_table(path.with_suffix(".csv"), largest(rows), IN_TABLE)
+
+
 def main() -> None:
+    has_gpu = torch.cuda.is_available()
+    offered = ["cuda", "torch"] if has_gpu else ["torch"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--rank", type=int, default=8)
     parser.add_argument("--steps", type=int, default=15, help="after which objectives are compared")
     parser.add_argument("--fit-steps", type=int, default=30, help="most steps of a whole fit")
+    parser.add_argument("--backends", nargs="+", choices=offered, default=offered)
+    parser.add_argument("--dtypes", nargs="+", choices=DTYPES, default=DTYPES)
     parser.add_argument("--output", type=Path, metavar="FOLDER")
     options = parser.parse_args()
-    has_gpu, begin, rows = torch.cuda.is_available(), time.perf_counter(), []
-    backends = ["torch", "cuda"] if has_gpu else ["torch"]
-    for case in cases(options.nodes, options.rank):
-        for row in Comparison(case, backends, options).rows():
-            rows.append(row)
-            print(f"{time.perf_counter() - begin:6.1f} s", row, flush=True)
-    if options.output:
-        options.output.mkdir(parents=True, exist_ok=True)
-        versions = environment() if has_gpu else {"device": "none", "torch": torch.__version__}
-        settings = {name: getattr(options, name) for name in ("nodes", "rank", "steps", "fit_steps")}
-        content = {"environment": versions | {"symrelu": __version__}, **settings, "rows": rows}
-        (options.output / "equality.json").write_text(json.dumps(content, indent=1) + "\n")
-        write_table(options.output / "equality.csv", largest(rows), IN_TABLE)
+    results = Results(options, has_gpu)
+    for case in cases(options.nodes, options.rank, options.dtypes):
+        for row in Comparison(case, options.backends, options).rows():
+            results.add(row)
+    rows = results.rows
     broken = [row for row in rows if not row["kept"]]
     if broken:
         total = sum(isinstance(row["difference"], float) for row in rows)

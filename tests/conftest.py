@@ -13,6 +13,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]
+collect_ignore.append("compiled_kernels.py")  # a program, which needs triton without its interpreter
+if find_spec("array_api_strict") is None:
+    collect_ignore.append("strict_operator.py")
 if find_spec("distributed") is None:
     collect_ignore.append("scripted_client.py")  # a client of Dask
 if find_spec("torch") is None:

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
-import array_api_strict
 import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
@@ -80,24 +79,14 @@ def sparse_(problem: Problem, **tile: int) -> Operator:
     return SparseOperator(sparse.csr_array(problem.M), unknown, **problem.settings(), **tile)
 
 
-class StrictOperator(ReferenceOperator):
-    """The formulas on arrays that know the standard only, on a device that NumPy cannot read."""
-
-    xp = array_api_strict
-
-    def asarray(self, A: np.ndarray) -> Any:
-        return self.xp.asarray(np.asarray(A, self.dtype), device=array_api_strict.Device("device1"), copy=True)
-
-    def to_numpy(self, A: Any) -> np.ndarray:
-        return np.array(A.to_device(array_api_strict.Device("CPU_DEVICE")))
-
-
 def active(problem: Problem, **settings: Any) -> Operator:
     unknown = sparse.csr_array(problem.unknown) if problem.unknown.any() else None
     return ActiveOperator(sparse.csr_array(problem.M), unknown, **problem.settings(), **settings)
 
 
 def strict(problem: Problem) -> Operator:
+    from strict_operator import StrictOperator
+
     return StrictOperator(problem.M, ~problem.unknown, **problem.settings())
 
 
@@ -125,8 +114,9 @@ OPERATORS = {
     # So small matrices have a large share of positive zeros: the list must be allowed to hold all of them.
     "active": lambda problem: active(problem, always_lists=True),
     "active in small tiles": lambda problem: active(problem, always_lists=True, tile=5),
-    "strict": strict,
 }
+if find_spec("array_api_strict"):
+    OPERATORS["strict"] = strict
 # torch is optional, also for the tests: without it, the tables have no lines for it.
 TORCH = {
     "torch": torch_,

@@ -50,6 +50,22 @@ def test_vectors_are_those_of_the_estimator(file, names, model, call):
     assert (result["items"], result["known"], result["columns"]) == (2, 6, 3)
 
 
+def test_the_device_of_the_fit_is_asked(model, call, monkeypatch):
+    pytest.importorskip("torch")
+    on_device = pytest.importorskip("symrelu.fitted.on_device")
+    np.save("ring.npy", RING.toarray())
+    assert call("embed", "ring.npy", "--components", 3, "--backend", "torch", "--model", "torch.npz")[0] == 0
+    rows, asked = on_device.transform_rows, []
+    monkeypatch.setattr(
+        on_device, "transform_rows", lambda *data, device, **settings: asked.append(str(device)) or rows(
+            *data, device=device, **settings
+        )
+    )  # fmt: skip
+    assert call("transform", "torch.npz", "new.npy", "-o", "v.csv")[0] == 0
+    assert asked == ["cpu"]
+    assert table("v.csv")[2].shape == (2, 3)
+
+
 def test_notes_on_new_items_are_printed(model, call, tmp_path):
     (tmp_path / "n.csv").write_text("# by hand\nx,ann,1\nx,ann,2\n")
     code, out, err = call("transform", "model.npz", "n.csv", "-o", "v.csv", "--duplicates", "sum", "--json")

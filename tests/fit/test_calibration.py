@@ -134,7 +134,6 @@ def test_data_are_of_the_same_kind():
 def test_every_backend_and_tiny_matrices(backend, n):
     if backend == "torch":
         pytest.importorskip("torch")
-        pytest.importorskip("array_api_compat")
     M = sparse.csr_array(np.ones((n, n)))
     seconds = calibrate(case_of(M, 1, backend=backend), np.diff(M.indptr))
     assert isinstance(seconds, Seconds)

@@ -14,7 +14,7 @@ from symrelu.fit.docstrings import Entry, read_parameters, with_parameters
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from numpydoc.docscrape import NumpyDocString
+    NumpyDocString = pytest.importorskip("numpydoc.docscrape").NumpyDocString
 
 DOCUMENTED = {
     "decompose": symrelu.decompose,

@@ -11,17 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import symrelu
 from symrelu import AAPB, LBFGS, PALM, Checkpoint
-from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.fit.docstrings import read_parameters
 from symrelu.fit.settings import TABLE, VALUES, Limits, Model, Run, Start, describe, documented, pick, setting
 from symrelu.fit.starts import STARTS
 from symrelu.operators import BACKENDS
 from symrelu.solvers import SOLVERS
+
+typer = pytest.importorskip("typer")
+
+from typer.testing import CliRunner  # noqa: E402
+
+from symrelu.cli.options import chosen_settings, fit_options, with_options  # noqa: E402
 
 DEFAULTS = {entry.name: entry.default for value in VALUES for entry in fields(value)}
 

@@ -12,7 +12,6 @@ from symrelu.kernels import neighbor_counts
 from symrelu.kernels.neighbor_counts import edges_of
 
 pytest.importorskip("torch")
-pytest.importorskip("array_api_compat")
 
 from small_blocks import DEVICES, small_blocks
 

@@ -17,7 +17,6 @@ from symrelu.fitted.certificate import certify
 from symrelu.kernels.neighbor_counts import edges_of
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("array_api_compat")
 
 from small_blocks import DEVICES, NO_GPU, Largest, small_blocks  # noqa: E402
 

@@ -10,7 +10,6 @@ from scipy import sparse
 from symrelu.fitted import new_rows
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("array_api_compat")
 
 from small_blocks import DEVICES, small_blocks  # noqa: E402
 

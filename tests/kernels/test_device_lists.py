@@ -9,6 +9,7 @@ pytest.importorskip("triton")
 
 from symrelu.kernels import device_lists as lists  # noqa: E402
 from symrelu.kernels import device_products as products  # noqa: E402
+from symrelu.kernels import device_scaling as scaling  # noqa: E402
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 TILING = products.Tiling(32, 16, 4, 2)
@@ -16,9 +17,9 @@ TILING = products.Tiling(32, 16, 4, 2)
 
 def listed(U, signs, known, room=10_000):
     n, rank = U.shape
-    rows, lengths = products.directions(torch.from_numpy(U).to(DEVICE))
+    rows, lengths = scaling.directions(torch.from_numpy(U).to(DEVICE))
     items = torch.nonzero(lengths)[:, 0]
-    D = products.halves(rows[items], split=False)
+    D = scaling.halves(rows[items], split=False)
     blocks = len(D.high) // TILING.rows
     buffer = lists.Buffer(torch.full((blocks,), room, device=DEVICE), room * blocks)
     lists.scan(D, torch.from_numpy(signs).to(DEVICE), len(items), lists.margin(rank), TILING, buffer)
@@ -66,8 +67,8 @@ def test_a_full_buffer_says_how_many_there_are():
 def test_a_second_scan_has_just_the_room_that_is_needed():
     U, signs, known = example(np.float32)
     first, pairs = listed(U, signs, known)
-    D = products.halves(
-        products.directions(torch.from_numpy(U).to(DEVICE)[[0, 1, 2, *range(4, 70)]])[0], split=False
+    D = scaling.halves(
+        scaling.directions(torch.from_numpy(U).to(DEVICE)[[0, 1, 2, *range(4, 70)]])[0], split=False
     )
     exact = lists.Buffer(first.counts.clone(), int(first.counts.sum()))
     lists.scan(D, torch.from_numpy(signs).to(DEVICE), 69, lists.margin(5), TILING, exact)

@@ -12,28 +12,45 @@ from symrelu.kernels import device_rows  # noqa: E402
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def passed(kind, A, B, V, entries, at_least, weight=0.2):
-    """Return the product and the sums of a pass over the entries of a csr_array."""
-    dtype = A.dtype
-    A, B, V = (torch.from_numpy(array).to(DEVICE) for array in (A, B, V))
-    out, sums = torch.zeros_like(V), torch.zeros((len(A), 7), dtype=torch.float64, device=DEVICE)
+def listed(kind, entries, dtype):
     parts = (entries.indptr.astype(np.int64), entries.indices.astype(np.int32), entries.data.astype(dtype))
-    listed = device_rows.DeviceEntries(kind, *(torch.from_numpy(part).to(DEVICE) for part in parts))
-    device_rows.add_entries(listed, A, B, V, weight, at_least, out, sums)
+    return device_rows.DeviceEntries.of(kind, *(torch.from_numpy(part).to(DEVICE) for part in parts))
+
+
+def passed(lists, U, signs, V, at_least=False, weight=0.2):
+    """Return the product and the sums of a pass over the entries of csr_arrays, by their kind."""
+    lists = [listed(getattr(device_rows, kind), entries, U.dtype) for kind, entries in lists.items()]
+    U, signs, V = (torch.from_numpy(array).to(DEVICE) for array in (U, signs, V))
+    out, sums = device_rows.entry_sums(lists, U, signs, V, weight, at_least)
+    alone = device_rows.entry_sums(lists, U, signs, None, weight, at_least)
+    assert alone[0] is None
+    torch.testing.assert_close(alone[1], sums, rtol=1e-5, atol=1e-5)
     return out.cpu().numpy(), dict(zip(device_rows.SUMS, sums.sum(dim=0).tolist(), strict=True))
+
+
+def case(n, rank, columns, dtype):
+    rng = np.random.default_rng(1)
+    U, V = (rng.standard_normal((n, width)).astype(dtype) for width in (rank, columns))
+    return U, rng.choice([-1, 1], rank).astype(dtype), V
+
+
+def random_entries(n, seed=1):
+    rng = np.random.default_rng(seed)
+    entries = sparse.csr_array(sparse.random_array((n, n), density=0.5, rng=rng))
+    entries.sort_indices()
+    return entries
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
 @pytest.mark.parametrize("at_least", [False, True])
 @pytest.mark.parametrize("kind", ["SUPPORT", "ZEROS", "UNKNOWN"])
 def test_equals_the_formula(kind, at_least, dtype, tolerance):
-    rng = np.random.default_rng(1)
     n = 12
-    A, B, V = (rng.standard_normal((n, width)).astype(dtype) for width in (5, 5, 3))
-    entries = sparse.csr_array(sparse.random_array((n, n), density=0.5, rng=rng))
-    entries.sort_indices()
-    out, sums = passed(getattr(device_rows, kind), A, B, V, entries, at_least)
-    X, M, there = A.astype(float) @ B.T.astype(float), entries.toarray(), entries.toarray() > 0
+    U, signs, V = case(n, 5, 3, dtype)
+    entries = random_entries(n)
+    out, sums = passed({kind: entries}, U, signs, V, at_least)
+    X, M = (U * signs).astype(float) @ U.T.astype(float), entries.toarray()
+    there = M > 0
     expected, R = dict.fromkeys(device_rows.SUMS, 0.0), np.zeros((n, n))
     if kind == "SUPPORT":
         met = there & (X > M) if at_least else np.zeros_like(there)
@@ -56,8 +73,61 @@ def test_equals_the_formula(kind, at_least, dtype, tolerance):
         assert sums[name] == pytest.approx(value, rel=0, abs=tolerance * scale), name
 
 
-def test_no_entries_are_no_work():
-    nothing = sparse.csr_array((3, 3))
-    out, sums = passed(device_rows.ZEROS, *(np.ones((3, 2), np.float32),) * 3, nothing, False)
-    assert not out.any()
-    assert not any(sums.values())
+KINDS = ("SUPPORT", "ZEROS", "UNKNOWN")
+
+
+def test_lists_of_all_kinds_add_up():
+    data = case(12, 5, 3, np.float64)
+    lists = {kind: random_entries(12, seed) for seed, kind in enumerate(KINDS)}
+    out, sums = passed(lists, *data)
+    parts = [passed({kind: entries}, *data) for kind, entries in lists.items()]
+    np.testing.assert_allclose(out, sum(part for part, _ in parts), rtol=1e-12)
+    for name in device_rows.SUMS:
+        assert sums[name] == pytest.approx(sum(each[name] for _, each in parts), rel=1e-12), name
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    U, signs, V = (torch.from_numpy(array).to(DEVICE) for array in case(12, 5, 3, np.float64))
+    lists = [listed(device_rows.SUPPORT, random_entries(12), np.float64)]
+    order = torch.randperm(12, generator=torch.Generator().manual_seed(0)).to(DEVICE)
+    data = lists, U, signs, V, 0.2, False
+    for found, expected in zip(
+        device_rows.entry_sums(*data, order), device_rows.entry_sums(*data), strict=True
+    ):
+        assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("longest", [1, 3, 5])
+def test_long_rows_are_divided(kind, longest, monkeypatch):
+    """Rows of 0 to 12 entries, some of them exactly as long as a piece, or twice."""
+    entries = sparse.csr_array(np.tril(np.ones((13, 13)), -1))
+    data = case(13, 4, 3, np.float64)
+    monkeypatch.setattr(device_rows, "LONGEST", 100)
+    whole, whole_sums = passed({kind: entries}, *data)
+    monkeypatch.setattr(device_rows, "LONGEST", longest)
+    out, sums = passed({kind: entries}, *data)
+    np.testing.assert_allclose(out, whole, rtol=0, atol=1e-13)
+    assert sums == pytest.approx(whole_sums, rel=1e-13)
+
+
+def test_pieces_cover_every_entry_once(monkeypatch):
+    monkeypatch.setattr(device_rows, "LONGEST", 3)
+    lengths = [0, 7, 3, 4, 1, 6]
+    pieces = device_rows.pieces_of(torch.tensor(np.cumsum([0, *lengths])))
+    assert pieces.rows.tolist() == [1, 3, 5]
+    assert pieces.first.tolist() == [0, 2, 3, 4]
+    assert pieces.owners.tolist() == [1, 1, 3, 5]
+    assert list(zip(pieces.begins.tolist(), pieces.ends.tolist(), strict=True)) == [
+        (3, 6), (6, 7), (13, 14), (18, 21),
+    ]  # fmt: skip
+    monkeypatch.setattr(device_rows, "LONGEST", 7)
+    assert device_rows.pieces_of(torch.tensor(np.cumsum([0, *lengths]))) is None
+
+
+def test_no_entries_add_nothing():
+    data = case(3, 2, 2, np.float32)
+    for lists in ({}, {"ZEROS": sparse.csr_array((3, 3))}):
+        out, sums = passed(lists, *data)
+        assert not out.any()
+        assert not any(sums.values())

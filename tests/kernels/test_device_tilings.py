@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from symrelu.kernels import device_products as products  # noqa: E402
+from symrelu.kernels import device_scaling as scaling  # noqa: E402
 from symrelu.kernels import device_tilings as tilings  # noqa: E402
 
 
@@ -15,9 +15,9 @@ def test_tiles_divide_the_padded_arrays(rank):
     chosen = [tilings.tiling_of_scan(rank, large) for large in sizes]
     chosen += [tilings.tiling_of_product(rank, split, large) for split in (True, False) for large in sizes]
     for tiling in chosen:
-        assert products.ROWS_AT_ONCE % tiling.rows == 0
-        assert products.ROWS_AT_ONCE % tiling.columns == 0
-    assert products.padded_columns(rank) >= max(16, rank)
+        assert scaling.ROWS_AT_ONCE % tiling.rows == 0
+        assert scaling.ROWS_AT_ONCE % tiling.columns == 0
+    assert scaling.padded_columns(rank) >= max(16, rank)
 
 
 def test_the_interpreter_runs_the_tuned_tiles():

@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from helpers import PROBLEMS, evaluate, factor, reference, solved, sparse_
 from local_cluster import local_cluster
@@ -33,6 +32,7 @@ cluster = import_module("symrelu.operators.cluster")
 block_session = import_module("symrelu.operators.block_session")
 cluster_workers = import_module("symrelu.operators.cluster_workers")
 clients = import_module("symrelu.operators.cluster_clients")
+pd = pytest.importorskip("pandas")
 psutil = import_module("psutil")  # which distributed needs
 warm_up = import_module("symrelu.operators.block_tasks").warm_up
 # Dask's own processes and sockets are closed by it, some of them after the test.

@@ -87,25 +87,32 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == {missing!r}:
+        if name.startswith({missing!r}):
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Missing())
 import symrelu
-symrelu.decompose(None, 2, backend="torch")
+symrelu.decompose({matrix}, 2, backend="torch")
 """
+COPY = "sklearn.externals.array_api_compat"
 
 
-@pytest.mark.parametrize("missing", ["torch", "array_api_compat"])
+@pytest.mark.parametrize("missing", [("torch",), ("array_api_compat", f"{COPY}.torch")])
 def test_without_its_libraries_it_names_the_extra(missing):
     """Before any work: the matrix, which is none, is not looked at."""
-    program = [sys.executable, "-c", WITHOUT.format(missing=missing)]
+    program = [sys.executable, "-c", WITHOUT.format(missing=missing, matrix=None)]
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     message = (
         "ImportError: backend='torch' and backend='cuda' need torch and array-api-compat: "
         "pip install 'symrelu[torch]' or 'symrelu[cuda]'."
     )
     assert result.stderr.strip().splitlines()[-1] == message
+
+
+def test_the_copy_in_scikit_learn_suffices():
+    pytest.importorskip(COPY)
+    program = WITHOUT.format(missing=("array_api_compat",), matrix=[[1, 0], [0, 1]])
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def hub(n):

@@ -1,12 +1,11 @@
-"""The device that was asked for, and products in float32 whatever the process allows."""
+"""The device that was asked for."""
 
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("array_api_compat")
 
 from symrelu.operators import torch_device  # noqa: E402
-from symrelu.operators.torch_device import checked_device, full_float32  # noqa: E402
+from symrelu.operators.torch_device import checked_device  # noqa: E402
 
 
 def test_devices():
@@ -33,41 +32,3 @@ def test_a_gpu_that_is_not_there(monkeypatch):
     assert checked_device("cuda:1").index == 1
     with pytest.raises(ValueError, match="'cuda:2' is not one of the 2 GPUs"):
         checked_device("cuda:2")
-
-
-@pytest.fixture
-def _own_precision():
-    """Leave the settings of the process as they are."""
-    with full_float32():
-        yield
-
-
-@pytest.mark.usefixtures("_own_precision")
-@pytest.mark.parametrize("precision", ["highest", "high", "medium"])
-def test_the_precision_is_full_inside_and_restored_after_it(precision):
-    torch.set_float32_matmul_precision(precision)
-    with full_float32():
-        assert torch.get_float32_matmul_precision() == "highest"
-        assert not torch.backends.cuda.matmul.allow_tf32
-    assert torch.get_float32_matmul_precision() == precision
-    assert torch.backends.cuda.matmul.allow_tf32 == (precision != "highest")
-
-
-@pytest.mark.usefixtures("_own_precision")
-def test_an_error_restores_it_too():
-    torch.set_float32_matmul_precision("high")
-    with pytest.raises(ZeroDivisionError), full_float32():
-        raise ZeroDivisionError
-    assert torch.get_float32_matmul_precision() == "high"
-
-
-@pytest.mark.usefixtures("_own_precision")
-@pytest.mark.parametrize("precision", ["tf32", "ieee", "none"])
-def test_the_precision_of_one_library_is_restored_too(precision):
-    matmul = torch.backends.cuda.matmul
-    if not hasattr(matmul, "fp32_precision"):
-        pytest.skip("this torch has one setting for all")
-    matmul.fp32_precision = precision
-    with full_float32():
-        assert matmul.fp32_precision == "ieee"
-    assert matmul.fp32_precision == precision

@@ -56,6 +56,7 @@ def end_of(solver, name, label):
         (solver, label, name)
         for solver, label, name in product(SOLVERS, PROBLEMS, [*COMPILED, "strict", "torch"])
         if (solver, label) != ("Eigen, three sweeps", "dense data") and runs_on(solver, name)
+        if name in OPERATORS
     ],
 )
 def test_same_path_on_every_operator(solver, name, label):

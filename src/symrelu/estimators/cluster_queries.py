@@ -11,6 +11,7 @@ from symrelu.estimators.new_items import NewItemsMixin
 from symrelu.estimators.rankings import frame_of
 from symrelu.fit.cluster_methods import DEGREE_REGULARIZATION
 from symrelu.fit.normalised_graph import divided_rows
+from symrelu.fitted.answers import answers_of
 from symrelu.fitted.clusters import Clusters
 from symrelu.fitted.linkage_tree import Tree
 from symrelu.fitted.models import SymmetricReLU
@@ -24,6 +25,7 @@ class ClusterQueriesMixin(NewItemsMixin):
     method_: str
     clusters_: Clusters
     root_degrees_: np.ndarray
+    backend: str
 
     def predict(self, X: Any, mask: Any | None = None) -> np.ndarray:
         """Return the clusters of new items, from their similarities to the fitted ones.
@@ -105,4 +107,5 @@ class ClusterQueriesMixin(NewItemsMixin):
         if self.method_ == "directions":
             rows = divided_rows(rows, self.root_degrees_, DEGREE_REGULARIZATION)
         assert isinstance(self.solution_.model, SymmetricReLU)
-        return self.solution_.model.transform_checked(rows, unknown)
+        answers = answers_of(self.solution_.model, self.backend)
+        return np.asarray(answers.transform_checked(rows, unknown))

@@ -17,6 +17,7 @@ from symrelu.estimators.searches import warn_of_alpha, warn_of_new_defaults
 from symrelu.fit.checkpoint import as_checkpoint, saved_rank
 from symrelu.fit.selection import GRID, LIMITS, SETTINGS, select_rank
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.answers import answers_of
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.problem import Problem
 from symrelu.validation import check_choice, check_integer
@@ -263,7 +264,7 @@ class SymReLU(
         new = np.flatnonzero(same < 0)
         if len(new):
             unknown = None if unknown is None else unknown[new]
-            embedding[new] = self._model.transform_checked(M_new[new], unknown)
+            embedding[new] = answers_of(self._model, self.backend).transform_checked(M_new[new], unknown)
         return embedding
 
     def score(self, X: Any, y: Any = None, *, mask: Any | None = None) -> float:
@@ -286,7 +287,7 @@ class SymReLU(
         """
         del y
         M_new, unknown, _ = self._new_rows(X, mask)
-        return self._model.score_checked(M_new, unknown)
+        return answers_of(self._model, self.backend).score_checked(M_new, unknown)
 
     def canonicalize(self) -> SymReLU:
         """Replace the embedding by the one that depends only on X, so that runs can be compared.

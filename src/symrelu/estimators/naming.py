@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.rankings import Ranking
+from symrelu.fitted.answers import answers_of
 from symrelu.fitted.queries import ModelQueriesMixin
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.validation import check_items
@@ -198,6 +199,8 @@ class NodeNamesMixin:
 class NamedQueriesMixin(NodeNamesMixin, ModelQueriesMixin):
     """Queries of a model for nodes given by index or by name."""
 
+    backend: str
+
     def score_pairs(self, i: Any, j: Any) -> np.ndarray:
         """Return X[i, j]. Negative entries of X still rank pairs, even if M is modelled by max(0, X).
 
@@ -256,8 +259,8 @@ class NamedQueriesMixin(NodeNamesMixin, ModelQueriesMixin):
         The two are a named tuple, whose method ``to_frame`` returns a table with the columns ``node``, ``item``
         and ``score``, with names if the input of ``fit`` had names.
         """
-        model = self._model
-        return self._ranking_of(nodes, lambda found: model.top_k(found, k, exclude=exclude))
+        answers = answers_of(self._model, self.backend)
+        return self._ranking_of(nodes, lambda found: answers.top_k(found, k, exclude=exclude))
 
 
 def _check_indices(argument: str, nodes: Any, n: int, ndim: int | None) -> None:

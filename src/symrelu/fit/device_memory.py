@@ -44,5 +44,6 @@ def on_device(case: Case) -> DeviceMemory:
     matrix = (case.entries + case.hidden) * (_PLACES_OF_AN_ENTRY + 2 * size)
     lists = n * min(_CANDIDATES, n) * _BYTES_OF_A_CANDIDATE
     sample = min(_SAMPLED_ROWS, n) * n * (size + 1)
-    wide = 2 * 8 * n * case.rank  # the factor in float64, for its Gram matrix
+    # The factor in float64, for its Gram matrix, or three factors in two halves each with their product.
+    wide = 2 * 8 * n * case.rank
     return DeviceMemory(matrix, max(systems, lists + sample, wide))

@@ -246,7 +246,8 @@ class Fit:
         """Make one timed step (or the initialisation), record it and test whether to stop."""
         start = time.perf_counter()
         # No warnings: a state that is not finite ends the fit below.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+        with quiet, self.op.full_precision():
             state = move()
         seconds = time.perf_counter() - start
         # The gradient can overflow before the objective does, and no further step could be made from it.

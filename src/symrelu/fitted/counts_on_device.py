@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from symrelu.kernels.neighbor_counts import Edges, PairCounts, Uncertainty
-from symrelu.operators.torch import without_gradients  # explains what is missing
-from symrelu.operators.torch_device import checked_device, full_float32
+from symrelu.operators.torch_device import checked_device
+from symrelu.operators.torch_precision import undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import numbers_at_once, tensor
 
 import torch  # isort: skip
 
 
-@without_gradients
+@undisturbed
 def other_scores(
     left: np.ndarray, right: np.ndarray, edges: Edges, levels: np.ndarray, *, device: Any = "cuda"
 ) -> tuple[np.ndarray, float]:
@@ -46,16 +46,15 @@ def other_scores(
     counts = torch.zeros(len(levels), dtype=torch.int64, device=there)
     largest = torch.full((), -math.inf, dtype=rows.dtype, device=there)
     height = max(1, numbers_at_once(there) // n)
-    with full_float32():
-        for start in range(0, n, height):
-            stop = min(start + height, n)
-            X = rows[start:stop] @ columns.T
-            X[:, start:stop].fill_diagonal_(-math.inf)  # a node is not its own neighbour
-            degrees = tensor(np.diff(edges.indptr[start : stop + 1]), there)
-            own = torch.repeat_interleave(torch.arange(stop - start, device=there), degrees)
-            X[own, neighbours[edges.indptr[start] : edges.indptr[stop]]] = -math.inf
-            largest = torch.maximum(largest, X.max())  # NaN if there is one
-            counts += _in_bins(X, levels)
+    for start in range(0, n, height):
+        stop = min(start + height, n)
+        X = rows[start:stop] @ columns.T
+        X[:, start:stop].fill_diagonal_(-math.inf)  # a node is not its own neighbour
+        degrees = tensor(np.diff(edges.indptr[start : stop + 1]), there)
+        own = torch.repeat_interleave(torch.arange(stop - start, device=there), degrees)
+        X[own, neighbours[edges.indptr[start] : edges.indptr[stop]]] = -math.inf
+        largest = torch.maximum(largest, X.max())  # NaN if there is one
+        counts += _in_bins(X, levels)
     # A score in bin k is above the levels 0 to k.
     return counts.flip(0).cumsum(0).flip(0).cpu().numpy(), float(largest)
 
@@ -74,7 +73,7 @@ def _in_bins(X: Any, levels: np.ndarray) -> Any:
     return torch.bincount(bins.long(), minlength=len(levels))
 
 
-@without_gradients
+@undisturbed
 def certain_counts(
     left: np.ndarray,
     right: np.ndarray,

@@ -269,7 +269,10 @@ class SymmetricReLU(OneFactor):
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
         """Apply :meth:`score` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
-        U_new = self.transform_checked(M_new, mask)
+        return self.explained(M_new, self.transform_checked(M_new, mask), mask)
+
+    def explained(self, M_new: Any, U_new: np.ndarray, mask: Any | None) -> float:
+        """Return the share of new rows that their factor rows explain, see :meth:`score`."""
         return explained_squares(M_new, U_new, self.right, mask, at_least=self.support == "at_least")
 
 

@@ -7,6 +7,7 @@ differ from those of the methods in their last digits, because a device adds up 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,8 @@ from symrelu.fitted.models import SymmetricReLU, check_nodes
 from symrelu.fitted.rows_on_device import transform_rows
 from symrelu.kernels.scores import NO_ITEM
 from symrelu.kernels.threads import slices
-from symrelu.operators.torch import without_gradients  # explains what is missing
-from symrelu.operators.torch_device import checked_device, full_float32
+from symrelu.operators.torch_device import checked_device
+from symrelu.operators.torch_precision import undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import numbers_at_once, tensor
 from symrelu.validation import check_rows
 
@@ -52,21 +53,11 @@ def transform(model: Any, M_new: Any, mask: Any | None = None, *, device: Any = 
     model = getattr(model, "model", model)
     if not isinstance(model, SymmetricReLU):
         raise TypeError(f"transform needs a SymmetricReLU, which has rows for new items, got {model!r}.")
-    there = checked_device(device)
-    M_new, mask = check_rows(M_new, model.n, mask)
-    return transform_rows(
-        M_new,
-        model.U,
-        model.signature,
-        alpha=model.alpha,
-        zero_weight=model.zero_weight,
-        at_least=model.support == "at_least",
-        mask=mask,
-        device=there,
-    )
+    answers = DeviceAnswers(model, checked_device(device))
+    return answers.transform_checked(*check_rows(M_new, model.n, mask))
 
 
-@without_gradients
+@undisturbed
 def top_k(
     model: Any, nodes: Any, k: int, *, exclude: Any | None = None, device: Any = "cuda"
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -95,18 +86,17 @@ def top_k(
     scales = None if scales is None else tensor(scales.astype(dtype), there)
     items, scores = np.full((len(nodes), k), NO_ITEM, np.int64), np.full((len(nodes), k), -np.inf, dtype)
     found = min(k, model.n)
-    with full_float32():
-        for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
-            rows = tensor(nodes[part], there).long()
-            X = left[rows] @ right.T
-            if scales is not None:
-                X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
-            X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
-            X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
-            if exclude is not None:
-                X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
-            best = _largest(X, found)
-            items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
+    for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
+        rows = tensor(nodes[part], there).long()
+        X = left[rows] @ right.T
+        if scales is not None:
+            X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
+        X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
+        X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
+        if exclude is not None:
+            X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
+        best = _largest(X, found)
+        items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
     return items, scores.astype(model.dtype, copy=False)
 
 
@@ -128,6 +118,43 @@ def certify(vectors: Any, *, device: Any = "cuda") -> Certificate:
     return certify_vectors(
         vectors.item_vectors, vectors.signature, vectors.graph, vectors.threshold, count=count
     )
+
+
+@dataclass(frozen=True)
+class DeviceAnswers:
+    """A model whose queries a device answers, with the methods of the model that checked input is passed to.
+
+    Parameters
+    ----------
+    model : FittedModel
+        For ``transform_checked`` and ``score_checked`` a SymmetricReLU.
+    device : str or torch.device
+    """
+
+    model: Any
+    device: Any
+
+    def top_k(self, nodes: Any, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k items nearest to each node."""
+        return top_k(self.model, nodes, k, exclude=exclude, device=self.device)
+
+    def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
+        """Return the factor rows of new items."""
+        model = self.model
+        return transform_rows(
+            M_new,
+            model.U,
+            model.signature,
+            alpha=model.alpha,
+            zero_weight=model.zero_weight,
+            at_least=model.support == "at_least",
+            mask=mask,
+            device=checked_device(self.device),
+        )
+
+    def score_checked(self, M_new: Any, mask: Any | None) -> float:
+        """Return the explained share of new rows, whose factor rows the device computes."""
+        return self.model.explained(M_new, self.transform_checked(M_new, mask), mask)
 
 
 def _smooth(X: Any) -> Any:

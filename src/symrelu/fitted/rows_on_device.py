@@ -18,7 +18,7 @@ from symrelu.fitted.new_rows import Batch, RowProblem, check_range, row_problem
 from symrelu.kernels.convex_rows import ENOUGH, LONGEST, MOST_TRIALS
 from symrelu.kernels.least_norm import shortest_minimum
 from symrelu.kernels.threads import slices
-from symrelu.operators.torch import without_gradients  # explains what is missing
+from symrelu.operators.torch_precision import undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import numbers_at_once, tensor
 
 import torch  # isort: skip
@@ -28,7 +28,7 @@ import torch  # isort: skip
 _PART = 1 / 2
 
 
-@without_gradients
+@undisturbed
 def transform_rows(
     M_new: Any,
     U: np.ndarray,

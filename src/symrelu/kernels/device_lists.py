@@ -20,7 +20,8 @@ import torch
 import triton
 import triton.language as tl
 
-from symrelu.kernels.device_products import Halves, Tiling, check_offsets
+from symrelu.kernels.device_products import Tiling, check_offsets
+from symrelu.kernels.device_scaling import Halves
 
 _UNIT = 2.0**-11  # relative error of a number rounded to float16
 _SMALLEST = 2.0**-25  # error of a number that float16 holds with fewer digits

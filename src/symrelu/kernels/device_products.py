@@ -24,8 +24,7 @@ import torch
 import triton
 import triton.language as tl
 
-# All arrays are padded with rows of zeros to a multiple of this, so that tiles need no masks.
-ROWS_AT_ONCE = 128
+from symrelu.kernels.device_scaling import padded_columns, padded_rows, scaled_factors, subtract_scaled
 
 # Columns of V that a program multiplies at most; more would not fit into the registers.
 _WIDEST = 128
@@ -38,19 +37,6 @@ class Tiling(NamedTuple):
     columns: int
     warps: int
     stages: int
-
-
-class Halves(NamedTuple):
-    """A matrix in float16, padded with zeros, and what the rounding left of it, in float16 too, or None."""
-
-    high: Any
-    low: Any | None
-
-    def signed(self, signs: Any) -> Halves:
-        """Return the matrix with its columns times signs, which are exact."""
-        padded = torch.ones(self.high.shape[1], dtype=torch.float16, device=self.high.device)
-        padded[: len(signs)] = signs
-        return Halves(self.high * padded, None if self.low is None else self.low * padded)
 
 
 class TileEntries(NamedTuple):
@@ -73,38 +59,6 @@ class TileEntries(NamedTuple):
     first_entry: Any
     rows: Any
     columns: Any
-
-
-def padded_rows(n: int) -> int:
-    """Return the number of rows of a padded array."""
-    return -(-n // ROWS_AT_ONCE) * ROWS_AT_ONCE
-
-
-def padded_columns(rank: int) -> int:
-    """Return the number of columns of a padded array: the matrix units need a power of two from 16 on."""
-    return max(16, triton.next_power_of_2(rank))
-
-
-def halves(A: Any, *, split: bool) -> Halves:
-    """Return a matrix with numbers up to one in float16, with what the rounding left if ``split``."""
-    high = A.to(torch.float16)
-    return Halves(_padded(high), _padded((A - high).to(torch.float16)) if split else None)
-
-
-def _padded(A: Any) -> Any:
-    n, rank = A.shape
-    padded = torch.zeros((padded_rows(n), padded_columns(rank)), dtype=A.dtype, device=A.device)
-    padded[:n, :rank] = A
-    return padded
-
-
-def directions(U: Any) -> tuple[Any, Any]:
-    """Return the rows of U at length one, those of zeros as they are, and their lengths."""
-    # Divided by the largest first: squares of tiny numbers would be zero, those of huge ones infinite.
-    largest = U.abs().amax(dim=1, keepdim=True)
-    rows = U / largest.clamp(min=torch.finfo(U.dtype).tiny)
-    lengths = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    return rows / lengths.clamp(min=0.5), (largest * lengths)[:, 0]
 
 
 def tile_entries(indptr: np.ndarray, indices: np.ndarray, tiling: Tiling, device: Any) -> TileEntries:
@@ -139,59 +93,69 @@ def check_offsets(rows: int, columns: int) -> None:
         )
 
 
-class PositivePart(NamedTuple):
-    """max(0, X) V, and the sum of squares and the number of positive entries of each row of max(0, X).
+class PositiveSums(NamedTuple):
+    """Sums over max(0, X), in parts: of its squares, and of its positive entries if they were counted."""
 
-    The sums are None if they were not asked for.
-    """
-
-    product: Any
-    squares: Any | None
+    squares: Any
     counts: Any | None
 
 
-def positive_product(
-    U: Any, signs: Any, V: Any, left_out: TileEntries, tiling: Tiling, *, split: bool, sums: bool = True
-) -> PositivePart:
-    """Return max(0, X) V for X = (U * signs) U^T, without the entries that are left out.
+def subtract_positive(
+    out: Any | None,
+    U: Any,
+    signs: Any,
+    V: Any,
+    order: Any,
+    left_out: TileEntries,
+    tiling: Tiling,
+    *,
+    weight: float = 1.0,
+    split: bool,
+    counts: bool = True,
+) -> PositiveSums:
+    """Subtract ``weight`` max(0, X) V from ``out``, X = (U * signs) U^T without the entries that are left out.
 
     Parameters
     ----------
+    out : tensor of float32 of the shape of V, or None
     U : tensor of float32 of shape (n, rank)
     signs : tensor of shape (rank,)
     V : tensor of float32 of shape (n, columns)
+    order : tensor of int64 of shape (n,)
+        The order in which the kernel visits the rows.
     left_out : TileEntries
-        For this tiling.
+        For this tiling and this order.
     tiling : Tiling
+    weight : float
     split : bool
         Whether a second array holds what rounding to float16 leaves, for nearly the precision of float32.
-    sums : bool
-        Whether squares and counts are wanted.
+    counts : bool
+        Whether positive entries are counted. Without, V must be U, with which the sum of squares is that of U
+        times the product; with the counts, it would take a quarter of the time of a pass that is not split.
+
+    Returns
+    -------
+    sums : PositiveSums
     """
-    n = len(U)
-    check_offsets(padded_rows(n), max(padded_columns(A.shape[1]) for A in (U, V)))
-    rows, lengths = directions(U)
-    B = halves(rows, split=split)
-    A = B.signed(signs)
-    weighted = V * lengths[:, None]
-    largest = weighted.abs().amax(dim=0).clamp(min=torch.finfo(V.dtype).tiny)
-    right = halves(weighted / largest, split=split)
-    weights = torch.zeros(len(B.high), dtype=torch.float32, device=U.device)
-    weights[:n] = lengths
+    check_offsets(padded_rows(len(U)), max(padded_columns(A.shape[1]) for A in (U, V)))
+    scaled = scaled_factors(U, signs, V, order, split=split)
+    A, B, right = scaled.A, scaled.B, scaled.right
     padded, rank = B.high.shape
     columns = right.high.shape[1]
     product = torch.empty((padded, columns), dtype=torch.float32, device=U.device)
-    found = torch.empty((2, padded if sums else 1), dtype=torch.float32, device=U.device)
+    found = torch.empty((2, padded if counts else 1), dtype=torch.float32, device=U.device)
     slab = min(columns, _WIDEST)
     _add_positive[(padded // tiling.rows, columns // slab)](
         A.high, A.low if split else A.high, B.high, B.low if split else B.high,
-        right.high, right.low if split else right.high, weights, product, found, *left_out,
+        right.high, right.low if split else right.high, scaled.lengths, product, found, *left_out,
         padded, columns, 1.0,
-        RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=sums,
+        RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=counts,
         num_warps=tiling.warps, num_stages=tiling.stages,
     )  # fmt: skip
-    out = product[:n, : V.shape[1]] * lengths[:, None] * largest
-    return PositivePart(out, found[0, :n] * lengths**2 if sums else None, found[1, :n] if sums else None)
+    squares = subtract_scaled(out, product, scaled, weight, None if counts else (U, signs))
+    if squares is not None:
+        return PositiveSums(squares, None)
+    return PositiveSums(found[0] * scaled.lengths**2, found[1])
 
 
 @triton.jit

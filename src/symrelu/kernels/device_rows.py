@@ -1,10 +1,12 @@
 """Passes over listed entries on a GPU: a program sums up the residual of one row times V.
 
-The sums of a row run in the order of its columns, so the result is the same in every run.
+The sums of a row run in the order of its columns, and a long row is divided in the same way each time, so the
+result is the same in every run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +19,20 @@ SUMS = ("fit", "error", "positive", "free", "active", "inner", "visited")
 
 _ENTRIES_AT_ONCE = 16
 
+# Entries of a row that one program adds up. Longer rows, of items that many others are similar to, are divided.
+LONGEST = 1024
+
 SUPPORT, ZEROS, UNKNOWN = 0, 1, 2  # what the listed entries are
+
+
+class Pieces(NamedTuple):
+    """What follows the first ``LONGEST`` entries of long rows, in pieces of at most so many."""
+
+    rows: Any  # the long rows, ascending
+    first: Any  # where the pieces of each long row begin, and their number
+    owners: Any  # the row of each piece
+    begins: Any  # where its entries begin and end
+    ends: Any
 
 
 class DeviceEntries(NamedTuple):
@@ -30,46 +45,112 @@ class DeviceEntries(NamedTuple):
     indptr: Any  # int64
     indices: Any  # int32
     values: Any | None = None  # M at the support
+    pieces: Pieces | None = None
+
+    @classmethod
+    def of(cls, kind: int, indptr: Any, indices: Any, values: Any | None = None) -> DeviceEntries:
+        """Return entries with their long rows divided."""
+        return cls(kind, indptr, indices, values, pieces_of(indptr))
 
 
-def add_entries(
-    entries: DeviceEntries,
-    A: Any,
-    B: Any,
+def pieces_of(indptr: Any) -> Pieces | None:
+    """Return the pieces of the long rows, or None if there is none."""
+    lengths = indptr.diff()
+    rows = torch.nonzero(lengths > LONGEST)[:, 0]
+    if not len(rows):
+        return None
+    counts = (lengths[rows] - 1) // LONGEST
+    first = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+    owners = torch.repeat_interleave(rows, counts)
+    number = torch.arange(len(owners), device=rows.device) - torch.repeat_interleave(first[:-1], counts)
+    begins = indptr[owners] + (number + 1) * LONGEST
+    return Pieces(rows, first, owners, begins, torch.minimum(begins + LONGEST, indptr[owners + 1]))
+
+
+def entry_sums(
+    lists: Sequence[DeviceEntries],
+    U: Any,
+    signs: Any,
     V: Any | None,
     zero_weight: float,
     at_least: bool,
-    out: Any | None,
-    sums: Any,
-) -> None:
-    """Add the residual at listed entries times V to ``out``, and their sums to ``sums``.
+    order: Any | None = None,
+) -> tuple[Any | None, Any]:
+    """Return the residual at listed entries times V, and the sums over them.
 
     Parameters
     ----------
-    entries : DeviceEntries
-    A, B : tensors of shape (n, rank)
-        X = A B^T.
+    lists : sequence of DeviceEntries
+        At most one of each kind.
+    U : tensor of shape (n, rank)
+    signs : tensor of shape (rank,)
+        X = (U * signs) U^T.
     V : tensor of shape (n, columns), or None
     zero_weight : float
     at_least : bool
-    out : tensor of shape (n, columns), or None
+    order : tensor of int64 of shape (n,), optional
+        The order in which rows are visited: where it joins rows with the same columns, the caches have these.
+
+    Returns
+    -------
+    product : tensor of the shape of V, or None
     sums : tensor of float64 of shape (n, 7)
         See ``SUMS``.
     """
-    kind, indptr, indices, values = entries
-    if not len(indices):
-        return
-    n, rank = A.shape
-    columns = 1 if V is None else V.shape[1]
-    if V is not None and kind == ZEROS and zero_weight != 1:
-        V = V * zero_weight  # a kernel would get a Python number in float32
-    _add_entries[(n,)](
-        A, B, B if V is None else V, indptr, indices, A if values is None else values,
-        sums if out is None else out, sums, rank, columns,
-        KIND=kind, AT_LEAST=at_least, MULTIPLIES=V is not None,
+    # Also those without entries: each choice of kinds is compiled.
+    given = {entries.kind: entries for entries in lists}
+    # As a tensor: a kernel would get a Python number in float32.
+    weight = torch.full((1,), zero_weight, dtype=U.dtype, device=U.device)
+    factors = U, signs, weight, V, at_least
+    n = len(U)
+    product, sums = _results(n, U, V)
+    ranges = {kind: (entries.indptr, entries.indptr[1:]) for kind, entries in given.items()}
+    _launch(n, order, False, ranges, given, factors, product, sums)
+    for kind, entries in given.items():
+        if entries.pieces is not None:
+            rows, first, owners, *ends = entries.pieces
+            parts = _results(len(owners), U, V)
+            _launch(len(owners), owners, True, {kind: ends}, given, factors, *parts)
+            _add_pieces(rows, first, parts, product, sums)
+    return product, sums
+
+
+def _results(count: int, U: Any, V: Any | None) -> tuple[Any | None, Any]:
+    product = None if V is None else torch.empty((count, V.shape[1]), dtype=V.dtype, device=V.device)
+    return product, torch.empty((count, len(SUMS)), dtype=torch.float64, device=U.device)
+
+
+def _launch(
+    count: int, owners: Any | None, pieces: bool, ranges: dict[int, Any], given: dict[int, DeviceEntries],
+    factors: tuple[Any, ...], product: Any | None, sums: Any,
+) -> None:  # fmt: skip
+    """Sum up a range of entries of each kind, for each row or for each piece; ``owners`` are the rows."""
+    U, signs, weight, V, at_least = factors
+    rank, columns = U.shape[1], 1 if V is None else V.shape[1]
+    nothing = sums  # in place of an array that a kernel does not touch
+    lists: list[Any] = []
+    for kind in (SUPPORT, ZEROS, UNKNOWN):
+        lists += (*ranges[kind], given[kind].indices) if kind in ranges else (nothing,) * 3
+    support = given.get(SUPPORT)
+    _sum_entries[(count,)](
+        U, signs, weight, U if V is None else V, nothing if owners is None else owners, *lists,
+        U if support is None else support.values, sums if product is None else product, sums, rank, columns,
+        OWNERS=owners is not None, PIECES=pieces,
+        SUPPORT=SUPPORT in ranges, ZEROS=ZEROS in ranges, UNKNOWN=UNKNOWN in ranges,
+        AT_LEAST=at_least, MULTIPLIES=V is not None,
         RANK=triton.next_power_of_2(rank), COLUMNS=triton.next_power_of_2(columns),
-        CHUNK=_ENTRIES_AT_ONCE, DOUBLE=A.dtype == torch.float64, num_warps=1,
+        CHUNK=_ENTRIES_AT_ONCE, LONGEST=LONGEST, DOUBLE=U.dtype == torch.float64, num_warps=1,
     )  # fmt: skip
+
+
+def _add_pieces(rows: Any, first: Any, parts: tuple[Any, Any], product: Any | None, sums: Any) -> None:
+    """Add the results of pieces to those of their rows, in the order of the pieces."""
+    for part, out in zip(parts, (product, sums), strict=True):
+        if out is not None:
+            columns = out.shape[1]
+            _add_parts[(len(rows),)](
+                part, rows, first, out, columns, COLUMNS=triton.next_power_of_2(columns), num_warps=1
+            )
 
 
 @triton.jit
@@ -79,77 +160,117 @@ def _square(x):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _excess(x, m, there, KIND: tl.constexpr, AT_LEAST: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Return minus the residual of some entries, and their parts of the sums, in the order of ``SUMS``.
-
-    The weight of the zeros is left out.
-    """
-    nothing = tl.zeros_like(x).to(tl.float64)
-    squares = tl.where(there, _square(x), nothing)
-    if KIND == 0:
-        counts = there
-        free = nothing
-        if AT_LEAST:
-            met = x > m
-            free = tl.where(there & met, _square(x) - _square(m), nothing)
-            counts = there & ~met
-        e = tl.where(counts, x - m, tl.zeros_like(x))
-        # Not tl.maximum, which may drop NaN.
-        d = tl.where(counts, tl.where(x <= 0, tl.zeros_like(x), x) - m, tl.zeros_like(x))
-        inner = tl.where(counts, -e.to(tl.float64) * x.to(tl.float64), nothing)
-        return e, _square(e), _square(d), nothing, free, nothing, inner, squares
-    elif KIND == 1:
-        above = there & (x > 0)
-        e = tl.where(above, x, tl.zeros_like(x))
-        squares = tl.where(above, squares, nothing)
-        return e, nothing, nothing, squares, nothing, above.to(tl.float64), nothing, squares
-    else:
-        return tl.zeros_like(x), nothing, nothing, nothing, squares, nothing, nothing, squares
-
-
-@triton.jit
-def _add_to(place, values):  # type: ignore[no-untyped-def]
-    """Add the sum of some values to a number in memory, which no other program uses."""
-    tl.store(place, tl.load(place) + tl.sum(values))
-
-
-@triton.jit
-def _add_entries(  # type: ignore[no-untyped-def]
-    A, B, V, indptr, indices, values, out, sums, rank, columns,
+def _add_range(  # type: ignore[no-untyped-def]
+    a, U, V, weight, begins, ends, indices, values, p,
+    total, fit, error, positive, free, active, inner, visited, rank, columns,
     KIND: tl.constexpr, AT_LEAST: tl.constexpr, MULTIPLIES: tl.constexpr,
-    RANK: tl.constexpr, COLUMNS: tl.constexpr, CHUNK: tl.constexpr, DOUBLE: tl.constexpr,
+    RANK: tl.constexpr, COLUMNS: tl.constexpr, CHUNK: tl.constexpr, LONGEST: tl.constexpr,
 ):  # fmt: skip
-    i = tl.program_id(0).to(tl.int64)
+    """Return the sums with those over a range of entries of one kind added.
+
+    Each is added up to one number at once: as vectors, they would take most of the registers.
+    """
     k, c = tl.arange(0, RANK), tl.arange(0, COLUMNS)
-    a = tl.load(A + i * rank + k, mask=k < rank, other=0.0)
-    total = tl.zeros((COLUMNS,), tl.float64 if DOUBLE else tl.float32)
-    zero = tl.zeros((CHUNK,), tl.float64)
-    fit, error, positive, free, active, inner, visited = zero, zero, zero, zero, zero, zero, zero
-    last = tl.load(indptr + i + 1)
-    for first in range(tl.load(indptr + i), last, CHUNK):
-        p = first + tl.arange(0, CHUNK)
-        there = p < last
-        j = tl.load(indices + p, mask=there, other=0).to(tl.int64)
-        b = tl.load(B + j[:, None] * rank + k[None, :], mask=there[:, None] & (k < rank)[None, :], other=0.0)
+    begin = tl.load(begins + p)
+    last = tl.minimum(tl.load(ends + p), begin + LONGEST)
+    for first in range(begin, last, CHUNK):
+        q = first + tl.arange(0, CHUNK)
+        there = q < last
+        j = tl.load(indices + q, mask=there, other=0).to(tl.int64)
+        b = tl.load(U + j[:, None] * rank + k[None, :], mask=there[:, None] & (k < rank)[None, :], other=0.0)
+        # Zero beyond the last entry, where b is.
         x = tl.sum(a[None, :] * b, 1)
-        m = tl.load(values + p, mask=there, other=0.0) if KIND == 0 else x
-        e, d_fit, d_error, d_positive, d_free, d_active, d_inner, d_visited = _excess(
-            x, m, there, KIND, AT_LEAST
-        )
-        fit, error, positive, free = fit + d_fit, error + d_error, positive + d_positive, free + d_free
-        active, inner, visited = active + d_active, inner + d_inner, visited + d_visited
+        e = x
+        if KIND == 0:
+            m = tl.load(values + q, mask=there, other=0.0)
+            visited += tl.sum(_square(x))
+            counts = there
+            if AT_LEAST:
+                met = there & (x > m)
+                free += tl.sum(tl.where(met, _square(x) - _square(m), 0.0))
+                counts = there & ~met  # also where x is NaN
+            e = tl.where(counts, x - m, 0.0)
+            # Not tl.maximum, which may drop NaN.
+            d = tl.where(counts, tl.where(x <= 0, 0.0, x) - m, 0.0)
+            fit += tl.sum(_square(e))
+            error += tl.sum(_square(d))
+            inner -= tl.sum(e.to(tl.float64) * x.to(tl.float64))
+        elif KIND == 1:
+            e = tl.where(x > 0, x, 0.0)
+            squares = tl.sum(_square(e))
+            positive += squares
+            visited += squares
+            active += tl.sum((x > 0).to(tl.float64))
+            e = e * weight
+        else:
+            squares = tl.sum(_square(x))
+            free += squares
+            visited += squares
         if MULTIPLIES and KIND != 2:
             inside = there[:, None] & (c < columns)[None, :]
+            # Also if V is U: to keep b until here takes more registers than the caches take time.
             v = tl.load(V + j[:, None] * columns + c[None, :], mask=inside, other=0.0)
             total -= tl.sum(e[:, None] * v, 0)
-    if MULTIPLIES and KIND != 2:
-        place = out + i * columns + c
-        tl.store(place, tl.load(place, mask=c < columns, other=0.0) + total, mask=c < columns)
-    row = sums + i * 7
-    _add_to(row, fit)
-    _add_to(row + 1, error)
-    _add_to(row + 2, positive)
-    _add_to(row + 3, free)
-    _add_to(row + 4, active)
-    _add_to(row + 5, inner)
-    _add_to(row + 6, visited)
+    return total, fit, error, positive, free, active, inner, visited
+
+
+@triton.jit
+def _sum_entries(  # type: ignore[no-untyped-def]
+    U, signs, weights, V, owners,
+    support_begins, support_ends, support, zeros_begins, zeros_ends, zeros,
+    unknown_begins, unknown_ends, unknown, values, out, sums, rank, columns,
+    OWNERS: tl.constexpr, PIECES: tl.constexpr,
+    SUPPORT: tl.constexpr, ZEROS: tl.constexpr, UNKNOWN: tl.constexpr,
+    AT_LEAST: tl.constexpr, MULTIPLIES: tl.constexpr, RANK: tl.constexpr, COLUMNS: tl.constexpr,
+    CHUNK: tl.constexpr, LONGEST: tl.constexpr, DOUBLE: tl.constexpr,
+):  # fmt: skip
+    p = tl.program_id(0).to(tl.int64)
+    i = tl.load(owners + p) if OWNERS else p
+    if not PIECES:
+        p = i
+    k, c = tl.arange(0, RANK), tl.arange(0, COLUMNS)
+    a = tl.load(U + i * rank + k, mask=k < rank, other=0.0) * tl.load(signs + k, mask=k < rank, other=0.0)
+    weight = tl.load(weights)
+    total = tl.zeros((COLUMNS,), tl.float64 if DOUBLE else tl.float32)
+    zero = tl.zeros((), tl.float64)
+    fit, error, positive, free, active, inner, visited = zero, zero, zero, zero, zero, zero, zero
+    if SUPPORT:
+        total, fit, error, positive, free, active, inner, visited = _add_range(
+            a, U, V, weight, support_begins, support_ends, support, values, p,
+            total, fit, error, positive, free, active, inner, visited, rank, columns,
+            0, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
+    if ZEROS:
+        total, fit, error, positive, free, active, inner, visited = _add_range(
+            a, U, V, weight, zeros_begins, zeros_ends, zeros, values, p,
+            total, fit, error, positive, free, active, inner, visited, rank, columns,
+            1, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
+    if UNKNOWN:
+        total, fit, error, positive, free, active, inner, visited = _add_range(
+            a, U, V, weight, unknown_begins, unknown_ends, unknown, values, p,
+            total, fit, error, positive, free, active, inner, visited, rank, columns,
+            2, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
+    if MULTIPLIES:
+        tl.store(out + p * columns + c, total, mask=c < columns)
+    row = sums + p * 7
+    tl.store(row, fit)
+    tl.store(row + 1, error)
+    tl.store(row + 2, positive)
+    tl.store(row + 3, free)
+    tl.store(row + 4, active)
+    tl.store(row + 5, inner)
+    tl.store(row + 6, visited)
+
+
+@triton.jit
+def _add_parts(parts, rows, first, out, columns, COLUMNS: tl.constexpr):  # type: ignore[no-untyped-def]
+    p = tl.program_id(0)
+    c = tl.arange(0, COLUMNS)
+    inside = c < columns
+    place = out + tl.load(rows + p) * columns + c
+    total = tl.load(place, mask=inside, other=0.0)
+    for part in range(tl.load(first + p), tl.load(first + p + 1)):
+        total += tl.load(parts + part * columns + c, mask=inside, other=0.0)
+    tl.store(place, total, mask=inside)

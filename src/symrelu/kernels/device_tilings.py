@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from symrelu.kernels.device_products import Tiling, padded_columns
+from symrelu.kernels.device_products import Tiling
+from symrelu.kernels.device_scaling import padded_columns
 
 # By the padded rank.
 _FAST = {

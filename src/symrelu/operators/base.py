@@ -10,6 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -288,6 +289,13 @@ class Operator(ABC):
     def approximate(self) -> Operator:
         """Return an operator for a fit that need not be exact, if there is a faster one, else this one."""
         return self
+
+    def full_precision(self) -> AbstractContextManager[None]:
+        """Return a context in which products of arrays are exact up to rounding, whatever the process allows.
+
+        The methods of an operator need none; a solver also multiplies factors itself.
+        """
+        return nullcontext()
 
     def warm_up(self) -> None:  # noqa: B027  # most representations have nothing to compile
         """Compile what a pass needs, so that timings do not include compilation."""

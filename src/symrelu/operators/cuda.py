@@ -27,7 +27,8 @@ from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, EvaluationFailed
 from symrelu.operators.tiled import evaluation_of
-from symrelu.operators.torch import Method, TorchOperator, without_gradients  # explains what is missing
+from symrelu.operators.torch import TorchOperator
+from symrelu.operators.torch_precision import Method, undisturbed  # explains what is missing
 from symrelu.operators.torch_rows import tensor
 from symrelu.validation import check_choice
 
@@ -58,6 +59,9 @@ _LARGEST_SHARE = 1 / 512
 _ROOM = 3.0
 _LEAST_ROOM = 512
 _MOST_CANDIDATES = 2**27  # of all blocks: a gigabyte
+
+# Rows of a factor whose products are summed up at once.
+_ROWS_OF_A_GRAM = 4096
 
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
@@ -160,7 +164,7 @@ class CudaOperator(TorchOperator):
         if HAS_TRITON and self.device.type == "cuda":  # else there is nothing to compile
             self._pass_over_almost_nothing()
 
-    @without_gradients
+    @undisturbed
     def _pass_over_almost_nothing(self) -> None:
         """Make a pass of each kind, with the types and the rank of this operator, for two items."""
         M, unknown = sparse.eye_array(2, dtype=self.dtype, format="csr"), sparse.csr_array((2, 2), dtype=bool)
@@ -170,7 +174,7 @@ class CudaOperator(TorchOperator):
             U = op.asarray(np.ones((2, self.rank)))
             op._evaluate(U, U)
 
-    @without_gradients
+    @undisturbed
     @keeping_the_factor
     def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
         return super().solve_rows(V, ridge, *right)
@@ -183,7 +187,7 @@ class CudaOperator(TorchOperator):
     def add_scaled(self, A: Any, weight: float, B: Any) -> Any:
         return super().add_scaled(A, weight, B)
 
-    @without_gradients
+    @undisturbed
     @keeping_the_factor
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         if not HAS_TRITON:
@@ -193,12 +197,8 @@ class CudaOperator(TorchOperator):
         listed = self._listed(U, expected)
         if listed is None and (U.dtype != torch.float32 or not math.isfinite(expected)):
             return super()._evaluate(U, V)
-        from symrelu.kernels.device_rows import SUMS
-
         right = None if V is None else V.contiguous()
-        product = None if right is None else torch.zeros_like(right)
-        sums = torch.zeros((self.n, len(SUMS)), dtype=torch.float64, device=self.device)
-        self._add_entries(U, right, listed, product, sums)
+        product, sums = self._of_entries(U, right, listed)
         totals = sums.sum(dim=0)
         if listed is None:
             try:
@@ -207,43 +207,37 @@ class CudaOperator(TorchOperator):
                 return super()._evaluate(U, V)
         return evaluation_of(self, product, self._sums(U, totals))
 
-    def _add_entries(self, U: Any, V: Any | None, listed: Any | None, product: Any, sums: Any) -> None:
-        """Add what the support, the unobserved entries and the listed zeros contribute."""
-        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, add_entries
+    def _of_entries(self, U: Any, V: Any | None, listed: Any | None) -> tuple[Any | None, Any]:
+        """Return what the support, the unobserved entries and the listed zeros contribute."""
+        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, entry_sums
 
-        signed = self.signed(U).contiguous()
-        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries(ZEROS, *listed)])]
-        for entries in lists:
-            add_entries(entries, signed, U, V, self.zero_weight, self.at_least, product, sums)
+        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries.of(ZEROS, *listed)])]
+        order = self._pattern.order if listed is None else None  # to find it takes long, and streaming needs it
+        return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least, order)
 
     def _add_all_pairs(self, U: Any, V: Any | None, product: Any | None, expected: float) -> Any:
         """Add what all zeros contribute to the product, and return the same of the sums."""
-        from symrelu.kernels.device_products import positive_product
+        from symrelu.kernels.device_products import subtract_positive
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_product
 
         split = self.precision == "high"
         tiling = tiling_of_product(self.rank, split, has_large_tiles(self.device))
-        order = self._pattern.order
-        rows = U[order]
-        right = rows if V is None or V is U else V[order]
         left_out = self._pattern.left_out(tiling)
-        # The sum of squares is also that of U times the product; with the counts, it would take a quarter of
-        # the time of a fast pass.
-        sums = split or right is not rows
-        found = positive_product(rows, self.signature, right, left_out, tiling, split=split, sums=sums)
-        if product is not None:
-            product.index_add_(0, order, found.product, alpha=-self.zero_weight)
-        if found.squares is not None and found.counts is not None:
-            positive, active = (part.sum(dtype=torch.float64) for part in (found.squares, found.counts))
-        else:
-            positive = torch.sum(self.signed(rows) * found.product, dtype=torch.float64)
+        right = U if V is None else V
+        found = subtract_positive(
+            product, U, self.signature, right, self._pattern.order, left_out, tiling,
+            weight=self.zero_weight, split=split, counts=split or right is not U,
+        )  # fmt: skip
+        positive = found.squares.sum(dtype=torch.float64)
+        if found.counts is None:
             active = torch.full_like(positive, expected * self.n)
+        else:
+            active = found.counts.sum(dtype=torch.float64)
         nothing = torch.zeros_like(positive)
         return torch.stack([nothing, nothing, positive, nothing, active, nothing, positive])
 
     def _sums(self, U: Any, totals: Any) -> Sums:
-        wide = U.double()
-        gram = wide.T @ (wide * self.signature)
+        gram = _gram(U) * self.signature
         whole = (gram * gram.T).sum()
         # One transfer to the host for all sums.
         *found, squares = torch.cat([totals, whole[None]]).tolist()
@@ -260,7 +254,7 @@ class CudaOperator(TorchOperator):
         rows = self._pattern.sample
         X = self.signed(U[rows]) @ U.T
         positive = torch.count_nonzero(X > 0) - self._pattern.known_in_sample(X)
-        finite = torch.isfinite(U.double().square().sum())
+        finite = torch.isfinite(torch.linalg.vector_norm(U, math.inf))
         return float(torch.where(finite, positive / len(rows), torch.nan))
 
     def _listed(self, U: Any, expected: float) -> Any | None:
@@ -275,7 +269,7 @@ class CudaOperator(TorchOperator):
 
     def _scanned(self, U: Any, expected: float) -> Any | None:
         from symrelu.kernels.device_lists import Buffer, DevicePairs, margin, scan, sorted_pairs
-        from symrelu.kernels.device_products import directions, halves
+        from symrelu.kernels.device_scaling import directions, halves
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
 
         tiling = tiling_of_scan(self.rank, has_large_tiles(self.device))
@@ -302,6 +296,17 @@ class CudaOperator(TorchOperator):
             buffer = Buffer(buffer.counts.clone(), total)
             scan(D, self.signature, scanned, reach, tiling, buffer)
         return sorted_pairs(buffer, self._pattern.known, self.n, items)
+
+
+def _gram(U: Any) -> Any:
+    """Return U^T U in float64, summed up over parts of the rows, on which a GPU can work at the same time."""
+    n, rank = U.shape
+    height = min(n, _ROWS_OF_A_GRAM)
+    parts = -(-n // height)
+    wide = torch.empty((parts * height, rank), dtype=torch.float64, device=U.device)
+    wide[:n], wide[n:] = U, 0
+    wide = wide.view(parts, height, rank)
+    return (wide.mT @ wide).sum(dim=0)
 
 
 class _Pattern:
@@ -335,12 +340,12 @@ class _Pattern:
             tensor(matrix.indices.astype(np.int32), self._device),
         )
 
-    @property
+    @cached_property
     def entries(self) -> list[Any]:
         """The support and the unobserved entries, as DeviceEntries."""
         from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, DeviceEntries
 
-        return [DeviceEntries(SUPPORT, *self._support), DeviceEntries(UNKNOWN, *self._unknown)]
+        return [DeviceEntries.of(SUPPORT, *self._support), DeviceEntries.of(UNKNOWN, *self._unknown)]
 
     def known_in_sample(self, X: Any) -> Any:
         """Return how many entries of the sampled rows of X are positive where M is not zero."""

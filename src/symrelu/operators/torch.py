@@ -6,8 +6,9 @@ block is multiplied before the next one is formed. A sparse M stays sparse; noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,16 +16,11 @@ from scipy import sparse
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, Operator
 from symrelu.operators.tiled import evaluation_of
-
-try:
-    import array_api_compat.torch
-    import torch
-except ImportError as missing:
-    raise ImportError(
-        "backend='torch' and backend='cuda' need torch and array-api-compat: pip install 'symrelu[torch]' or "
-        "'symrelu[cuda]'."
-    ) from missing
-
+from symrelu.operators.torch_precision import (  # explains what is missing
+    full_float32,
+    namespace,
+    undisturbed,
+)
 from symrelu.operators.torch_rows import (
     DenseRows,
     Entries,
@@ -36,9 +32,7 @@ from symrelu.operators.torch_rows import (
     tensor,
 )
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-# Otherwise tensors that require gradients would make torch record every pass.
-without_gradients: Callable[[Method], Method] = torch.no_grad()
+import torch  # isort: skip
 
 
 class TorchOperator(Operator):
@@ -58,7 +52,7 @@ class TorchOperator(Operator):
         signature, alpha, zero_weight and at_least of :class:`~symrelu.operators.base.Operator`.
     """
 
-    xp = array_api_compat.torch
+    xp = namespace
 
     def __init__(
         self,
@@ -87,7 +81,14 @@ class TorchOperator(Operator):
     def to_numpy(self, A: Any) -> np.ndarray:
         return A.detach().cpu().numpy()
 
-    @without_gradients
+    def full_precision(self) -> AbstractContextManager[None]:
+        return full_float32()
+
+    @undisturbed
+    def gram(self, V: Any) -> Any:
+        return super().gram(V)
+
+    @undisturbed
     def matmul(self, V: Any) -> Any:
         return self._rows.matmul(V)
 
@@ -95,12 +96,12 @@ class TorchOperator(Operator):
     def n_positive(self) -> int:
         return self._rows.n_positive
 
-    @without_gradients
+    @undisturbed
     def imputed_matmul(self, V: Any, fill: float) -> Any:
         zeros_matmul = torch.sum(V, dim=0) - self._rows.occupied_matmul(V)
         return self._rows.matmul(V) + fill * zeros_matmul + self._rows.unknown_diagonal[:, None] * V
 
-    @without_gradients
+    @undisturbed
     def solve_rows(self, V: Any, ridge: Any, *right: Any) -> tuple[Any, ...]:
         columns = torch.stack(right, dim=2)
         solution = torch.empty_like(columns)
@@ -133,7 +134,7 @@ class TorchOperator(Operator):
             out.add_(B, alpha=weight)
         return out
 
-    @without_gradients
+    @undisturbed
     def _evaluate(self, U: Any, V: Any | None) -> Evaluation:
         product, sums = stream(U, self.signed(U), V, self._rows, self.zero_weight, self.at_least)
         return evaluation_of(self, product, sums)

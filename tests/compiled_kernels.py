@@ -1,0 +1,74 @@
+"""Compile the kernels for GPUs for an H200, which needs none: python tests/compiled_kernels.py
+
+The interpreter, in which tests run them without a GPU, takes programs that the compiler refuses. It prints the
+name of each kernel, and the registers of a thread that had to go to memory instead.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.pop("TRITON_INTERPRET", None)  # read when a kernel is defined
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from symrelu.kernels import device_lists, device_products, device_rows, device_scaling
+
+RANK = 64
+LISTED = ("support", "zeros", "unknown")
+# Arguments that are arrays of another type than float32, or no arrays.
+TYPES = {
+    **dict.fromkeys(("A", "B", "high", "low"), "*fp16"),
+    **dict.fromkeys((f"{name}_{half}" for name in "ABV" for half in ("high", "low")), "*fp16"),
+    **dict.fromkeys(("order", "owners", "first", "places", "offsets"), "*i64"),
+    **dict.fromkeys((f"{kind}_{end}" for kind in LISTED for end in ("begins", "ends")), "*i64"),
+    **dict.fromkeys((*LISTED, "counts"), "*i32"),
+    **dict.fromkeys(("tiles", "first_tile", "first_entry", "entry_rows", "entry_columns"), "*i32"),
+    **dict.fromkeys(("n", "rank", "columns", "rows"), "i32"),
+    **dict.fromkeys(("weight", "one", "threshold"), "fp32"),
+}  # fmt: skip
+SIZES = {"RANK": RANK, "COLUMNS": RANK}
+ROWS = {**SIZES, "CHUNK": 16, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": True, "AT_LEAST": True}
+LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
+SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
+PRODUCT = {"RANK": RANK, "SLAB": RANK, "ROWS": 128, "COLUMNS": 64, "SPLIT": False, "SUMS": False}
+KERNELS = [
+    (device_rows._sum_entries, {**ROWS, **LISTS}, {"sums": "*fp64"}, 1),
+    (device_rows._add_parts, SIZES, {"rows": "*i64"}, 1),
+    (device_scaling._write_directions, SCALED, {}, 4),
+    (device_scaling._write_right, SCALED, {}, 4),
+    (device_scaling._subtract_scaled, SCALED, {"sums": "*fp64"}, 4),
+    (device_products._add_positive, PRODUCT, {}, 4),
+    (device_lists._list_candidates, {"RANK": RANK, "ROWS": 64, "COLUMNS": 128}, {}, 4),
+]
+
+
+def compiled(kernel, constants, types, warps):
+    """Return a kernel as the compiler for a GPU leaves it to the assembler."""
+    names = kernel.arg_names
+    values = {(place,): constants[name] for place, name in enumerate(names) if name in constants}
+    types = {name: types.get(name, TYPES.get(name, "*fp32")) for name in names}
+    signature = {name: "constexpr" if name in constants else types[name] for name in names}
+    source = ASTSource(kernel, signature, values)
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+
+
+def spilled(made):
+    """Return how many bytes of registers a kernel stores in memory."""
+    assembler = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "ptxas"
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "kernel.ptx")
+        source.write_text(made.asm["ptx"], encoding="utf-8")
+        command = [assembler, "-v", "--gpu-name=sm_90a", source, "-o", Path(folder, "kernel")]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return int(re.search(r"(\d+) bytes spill stores", said)[1])
+
+
+if __name__ == "__main__":
+    for kernel, *settings in KERNELS:
+        sys.stdout.write(f"{kernel.__name__} {spilled(compiled(kernel, *settings))}\n")
