@@ -49,7 +49,7 @@ def test_figures():
 @pytest.mark.usefixtures("calibrated")
 def test_a_list_needs_scans():
     low, high = estimate_cost(M, 3, n_negative=1, backend="active").seconds_per_evaluation
-    assert low == pytest.approx(1.5 + 2.0 * 0.25 * 0.052 / 0.216)
+    assert low == pytest.approx(1.5 + 2.0 * 0.25 * 0.012 / 0.216)
     assert high == 3.0
 
 
@@ -109,7 +109,7 @@ def test_as_if_the_type_or_the_threads_were_others(calibrated):
 
 @pytest.mark.usefixtures("calibrated")
 def test_another_type_chooses_the_backend_that_its_fit_has():
-    wide = sparse.eye_array(8000, format="csr")
+    wide = sparse.eye_array(5000, format="csr")
     for own, other in (("float64", "float32"), ("float32", "float64")):
         asked = estimate_cost(wide.astype(own), 32, n_negative=1, dtype=other)
         same = estimate_cost(wide.astype(other), 32, n_negative=1)
@@ -209,8 +209,8 @@ def test_text_card_and_json():
     cost = estimate_cost(M, 3, backend="active", init="multilevel")
     lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in str(cost).splitlines())
     assert lines["matrix"] == "40 x 40, 160 entries, float64"
-    assert lines["an evaluation"] == "1.6 s to 3 s"
-    assert lines["a fit of 20 to 400 evaluations"] == "32 s to 0:20:00"
+    assert lines["an evaluation"] == "1.5 s to 3 s"
+    assert lines["a fit of 20 to 400 evaluations"] == "31 s to 0:20:00"
     assert lines["fits into memory"] == "yes"
     assert "list of pairs, at most" in lines["of which"]
     assert "smaller matrices, at most" in lines["of which"]

@@ -23,6 +23,7 @@ from symrelu.kernels.pair_passes import positive_pairs
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
+from symrelu.kernels.vectors import compile_for
 from symrelu.operators import active
 
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen(), "newton": Newton()}
@@ -61,6 +62,7 @@ def one_thread():
     """One thread, and everything compiled: compiling needs memory too."""
     with at_most_threads(1):
         for dtype in ("float32", "float64"):
+            compile_for(10**6, dtype)
             M = graph(300, 5, dtype)
             for solver in SOLVERS:
                 decompose(M, 3, solver=solver, max_iter=2)

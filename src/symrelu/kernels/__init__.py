@@ -9,7 +9,10 @@ sparse_products   the product of a sparse matrix and a few columns
 scores            entries of X: of given pairs, and the largest of each row
 neighbor_counts   pairs on the wrong side of a threshold on X, counted over all pairs
 vectors           inner products and scaled sums of large arrays
+pair_lists        lists of the zeros of M at which X can be positive, and the scans that make them
+integer_rows      products of rows of 16-bit integers, compared with a threshold
 row_systems       one small linear system for each row of M
+lanes             sums of products for systems that are solved side by side
 convex_rows       one convex problem for each new row
 least_norm        well-scaled axes and the minimum of least norm, for these convex problems
 arpack            a few leading eigenpairs, reproducible

@@ -45,7 +45,12 @@ class Entries(NamedTuple):
 
 
 def positive_pairs(
-    U: np.ndarray, signed: np.ndarray, listed: PairList, widths: np.ndarray | None = None
+    U: np.ndarray,
+    signed: np.ndarray,
+    listed: PairList,
+    widths: np.ndarray | None = None,
+    *,
+    mostly_negative: bool = True,
 ) -> PositivePairs:
     """Return the listed pairs with X > 0, for X = signed U^T, and those that are close to it.
 
@@ -57,10 +62,13 @@ def positive_pairs(
     listed : PairList
     widths : ndarray of shape (n,), optional
         Pairs with X > -widths[i] * widths[j] are returned too.
+    mostly_negative : bool
+        Whether it pays to look for clearly negative pairs in float32 first. No result depends on it.
     """
     n, rank = U.shape
     margins = np.empty(0, U.dtype) if widths is None else widths
-    directions = _rounded_directions(U) if widths is None else np.empty((0, rank), np.float32)
+    rounded = mostly_negative and widths is None and U.dtype != np.float32
+    directions = directions_of(U, np.float32) if rounded else np.empty((0, rank), np.float32)
     least = np.float32(-rounding_of_cosines(rank))
     workers = workers_for(_SLOWNESS * rank * len(listed.indices))
     parts = shares(n, workers)
@@ -80,13 +88,6 @@ def positive_pairs(
     values = concatenated([part[1] for part in found], U.dtype)
     found.clear()  # half of the memory, before more is needed
     return PositivePairs(indptr, indices, values, transposed(np.arange(n), indptr, indices, n, below=False))
-
-
-def _rounded_directions(U: np.ndarray) -> np.ndarray:
-    """Return the rows of U, scaled to length one and rounded to float32, or none if U has that type already."""
-    if U.dtype == np.float32:
-        return np.empty((0, U.shape[1]), np.float32)
-    return directions_of(U, np.float32)
 
 
 @compiled

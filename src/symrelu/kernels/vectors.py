@@ -7,6 +7,7 @@ do not depend on the number of threads, and neither do the bits of a sum over th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,22 @@ def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
 
     run_tasks(multiply, range(len(parts)), workers_for(_work_of_products(A, B)))
     return grams.sum(axis=0)
+
+
+def compile_for(size: int, dtype: Any) -> None:
+    """Compile what arrays of this size need, in sums over up to sixteen arrays, with a call on nothing."""
+    if size > _PART:
+        _compile_for_parts(np.dtype(dtype))
+
+
+@lru_cache
+def _compile_for_parts(dtype: np.dtype[Any]) -> None:
+    nothing, sums = np.empty(0, dtype), np.empty((0, 1))
+    _inner_of_parts(nothing, nothing, 0, 0, np.empty(0))
+    _add_scaled(nothing, dtype.type(1), nothing, nothing)
+    for count in (_ARRAYS_AT_ONCE, 2 * _ARRAYS_AT_ONCE):
+        _inner_each_of_parts(nothing, (nothing,) * count, 0, 0, sums)
+        _combined(dtype.type(1), nothing, nothing, (nothing,) * count, 0, 0, nothing)
 
 
 def _work_of_products(A: np.ndarray, B: np.ndarray) -> float:

@@ -10,10 +10,10 @@ tiles. A sample of the rows of X and a model of the costs (:mod:`symrelu.operato
 depends on U alone, and so do the results: whatever passes came before, the same U gives the same numbers. A fit
 can therefore resume from a checkpoint that does not hold the list.
 
-There is one exception, in theory. A new list holds the zeros with X > 0 and, because cosines are computed in
-float32, those with X > -e |u_i| |u_j|, where e is about 5e-7 times the rank. If the sample promises a list of
-at most four fifths of the allowed length, but all of these together are longer than allowed and the zeros with
-X > 0 alone are not, an operator without a list makes the pass over tiles, and one with a list that is still
+There is one exception, in theory. A new list holds the zeros with X > 0 and, because references are rounded,
+those with X > -e |u_i| |u_j|, where e is about 3e-5 times the root of the rank. If the sample promises a list
+of at most four fifths of the allowed length, but all of these together are longer than allowed and the zeros
+with X > 0 alone are not, an operator without a list makes the pass over tiles, and one with a list that is still
 valid uses it. The results then differ by rounding. Only a scan in each pass could tell.
 """
 
@@ -58,6 +58,9 @@ _PASSES_OF_A_LIST = 8  # for which a new list is made to last, if it is not too 
 # With a larger share of rows to be scanned again, a scan of all pairs, which uses the symmetry, is faster.
 _LARGEST_RESCAN = 0.3
 
+
+# With less slack, most listed pairs are positive.
+_LITTLE_SLACK = 0.01
 
 # If a row has to be scanned again, so are all that have moved by this fraction of what is allowed.
 _SOON = 0.75
@@ -121,7 +124,7 @@ class ActiveOperator(SparseOperator):
             V,
             self._support_entries,
             self._unknown_entries,
-            positive_pairs(U, signed, listed),
+            positive_pairs(U, signed, listed, mostly_negative=self._mostly_negative),
             *self._settings_of_tiles(),
         )
         return evaluation_of(self, product, sums)
@@ -152,6 +155,11 @@ class ActiveOperator(SparseOperator):
         super().warm_up()
         if self._worth_sampling:
             _compile_lists(self.dtype)
+
+    @property
+    def _mostly_negative(self) -> bool:
+        """Whether most listed pairs are there only because of the slack."""
+        return self._candidates is not None and self._candidates.slack > _LITTLE_SLACK
 
     @property
     def _worth_sampling(self) -> bool:

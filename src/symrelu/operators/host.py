@@ -16,6 +16,7 @@ from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.vectors import (
     add_scaled,
     combined,
+    compile_for,
     cross_gram,
     inner,
     inner_each,
@@ -147,5 +148,6 @@ class SupportOperator(ThreadedOperator):
         # others have two.
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
         whitening(one)
+        compile_for(self.n * self.rank, self.dtype)
         for sides in ((one,), (one, one)):
             solve_rows(0, 0, *no_rows, one, sides)
