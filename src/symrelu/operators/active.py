@@ -13,8 +13,8 @@ can therefore resume from a checkpoint that does not hold the list.
 There is one exception, in theory. A new list holds the zeros with X > 0 and, because references are rounded,
 those with X > -e |u_i| |u_j|, where e is about 3e-5 times the root of the rank. If the sample promises a list
 of at most four fifths of the allowed length, but all of these together are longer than allowed and the zeros
-with X > 0 alone are not, an operator without a list makes the pass over tiles, and one with a list that is still
-valid uses it. The results then differ by rounding. Only a scan in each pass could tell.
+with X > 0 alone are not, an operator without a list makes the pass over tiles, and one with a list that is
+still valid uses it. The results then differ by rounding. Only a scan in each pass could tell.
 """
 
 from __future__ import annotations
