@@ -239,9 +239,9 @@ def _find_entry(M: Any, bad: Any) -> tuple[int, int, float] | None:
     # In blocks of rows, so that no boolean n x n array is formed.
     for start in range(0, len(M), TILE):
         rows = M[start : start + TILE]
-        places = np.argwhere(bad(rows) & (rows != 0))
-        if places.size:
-            i, j = (int(k) for k in places[0])
+        hits = bad(rows) & (rows != 0)
+        if hits.any():  # much faster than to list them
+            i, j = (int(k) for k in np.argwhere(hits)[0])
             return start + i, j, float(rows[i, j])
     return None
 
