@@ -55,15 +55,28 @@ def solve_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-untyp
 
     ``sides`` is a tuple of arrays of the shape of W, whose rows z are overwritten by the solutions y.
     """
-    lengths = indptr[first + 1 : last + 1] - indptr[first:last]
-    rows = np.argsort(lengths)
-    empty = np.sum(lengths == 0)  # there y = z
-    short = np.sum(lengths < W.shape[1])
-    rows += first
-    for begin in range(empty, short, LANES):
+    rows, empty, short = sorted_by_length(first, last, indptr, W.shape[1])
+    for begin in range(empty, short, LANES):  # where a row is empty, y = z
         solve_short_rows(rows[begin : min(begin + LANES, short)], indptr, indices, W, sides)
     for begin in range(short, len(rows), LANES):
         solve_long_rows(rows[begin : begin + LANES], indptr, indices, W, sides)
+
+
+@compiled
+def sorted_by_length(first, last, indptr, rank):  # type: ignore[no-untyped-def]
+    """Return some rows by their numbers of entries, how many have none, and how many fewer than columns."""
+    ends = np.zeros(rank + 2, np.int64)  # of the rows with k - 1 entries; all long rows count as alike
+    for i in range(first, last):
+        ends[min(indptr[i + 1] - indptr[i], rank) + 1] += 1
+    for k in range(rank + 1):
+        ends[k + 1] += ends[k]
+    empty, short = ends[1], ends[rank]
+    rows = np.empty(last - first, np.int64)
+    for i in range(first, last):
+        k = min(indptr[i + 1] - indptr[i], rank)
+        rows[ends[k]] = i
+        ends[k] += 1
+    return rows, empty, short
 
 
 @compiled
@@ -75,7 +88,7 @@ def rounds_of(products):  # type: ignore[no-untyped-def]
 @compiled
 def solve_short_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped-def]
     """Solve the systems of rows with fewer entries than columns."""
-    k = np.max(indptr[rows + 1] - indptr[rows])
+    k = indptr[rows[-1] + 1] - indptr[rows[-1]]  # the longest is the last one
     size, rank = UNROLLED * rounds_of(k), UNROLLED * rounds_of(W.shape[1])
     W_S = gathered(rows, indptr, indices, W, size, rank)
     system = np.zeros(((size + UNROLLED) * size, LANES), W.dtype)
