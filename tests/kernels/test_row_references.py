@@ -84,3 +84,10 @@ def test_cosines_are_counted_at_zeros_of_the_matrix_only(n):
     found = sample_cosines(U, SIGNS, known)
     assert found.sum() >= expected.sum()
     assert np.abs(np.delete(found - expected, [zero, zero - 1])).max(initial=0) <= 1
+
+
+def test_cosines_of_huge_rows_stay_inside_the_counts():
+    """In float32 a product with a row longer than 3.4e38 is infinite."""
+    U = np.full((40, 4), 3e38, np.float32)
+    counts = sample_cosines(U, np.ones(4, np.float32), sparse.csr_array((40, 40)))
+    assert counts.sum() == counts[-1] == 32 * 40

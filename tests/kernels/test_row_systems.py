@@ -154,7 +154,7 @@ def test_rows_with_more_entries_than_one_product_takes():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_solution_does_not_depend_on_the_rows_that_are_solved_with_it(dtype):
-    """Workers get different slices of the rows, and a cluster other ones: the bits are the same."""
+    """Workers get different slices of the rows."""
     rng = np.random.default_rng(0)
     support = rng.random((40, 40)) < rng.random((40, 1)) ** 3
     V, right = (rng.standard_normal(shape).astype(dtype) for shape in ((40, 6), (40, 2, 6)))
@@ -162,3 +162,26 @@ def test_a_solution_does_not_depend_on_the_rows_that_are_solved_with_it(dtype):
     together = solved_rows(support, V, ridge, right)
     for i in range(40):
         assert_array_equal(solved_rows(support, V, ridge, right, i, i + 1)[i], together[i])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_wide_systems_are_solved_one_by_one(dtype):
+    """With more than 128 columns; rows without entries, with fewer and with more than columns."""
+    rng = np.random.default_rng(0)
+    n, rank = 300, 130
+    support = rng.random((n, n)) < np.linspace(0, 1, n)[:, None]
+    V, right = rng.standard_normal((n, rank)).astype(dtype), rng.standard_normal((n, 2, rank)).astype(dtype)
+    found = solved_rows(support, V, np.eye(rank, dtype=dtype), right)
+    for i in range(0, n, 13):
+        system = V[support[i]].T.astype(float) @ V[support[i]] + np.eye(rank)
+        expected = np.linalg.solve(system, right[i].T.astype(float)).T
+        assert_allclose(found[i], expected, rtol=0, atol=TOLERANCE[dtype])
+
+
+def test_nan_shows():
+    """A zero would be taken for a solution."""
+    assert np.isnan(whitening(np.diag([1.0, np.nan, 1.0]) + 0.1)).any()
+    V = np.ones((3, 2))
+    V[1, 0] = np.nan
+    for support in (np.eye(3, dtype=bool), np.ones((3, 3), bool)):
+        assert not np.isfinite(solved_rows(support, V, np.eye(2), np.ones((3, 1, 2)))[1]).all()

@@ -11,6 +11,8 @@ from scipy import sparse
 from symrelu import LBFGS, decompose
 from symrelu.graphs import self_tuning_graph
 from symrelu.kernels import pair_lists, pair_passes, row_references
+from symrelu.kernels.integer_rows import rounding_of_rows
+from symrelu.kernels.row_references import movement
 from symrelu.operators import ActiveOperator, SparseOperator, pass_costs
 from symrelu.problem import Problem
 
@@ -112,12 +114,11 @@ def test_a_list_lasts_for_several_passes():
     assert listed.visits.scanned - before <= 400 * 401  # two scans of all pairs at most
 
 
-def test_many_positive_zeros_are_left_to_tiles(short_rows, monkeypatch):
-    monkeypatch.setattr(pass_costs, "_NS_LISTED", 1.0)
+def test_many_positive_zeros_are_left_to_tiles(short_rows):
     problem = random_problem(n=40, rank=4, seed=0)
     op = active(problem)
     expected = SparseOperator(sparse.csr_array(problem.M), None, **problem.settings())
-    U = np.random.default_rng(0).standard_normal((40, 4))
+    U = np.abs(np.random.default_rng(0).standard_normal((40, 4)))
     assert_array_equal(op.residual_product(U, U).product, expected.residual_product(U, U).product)
     assert (op.visits.tiled, op.visits.scanned) == (40 * 41 // 2, 0)
 
@@ -211,3 +212,17 @@ def test_everything_is_compiled_before_the_clock_starts(monkeypatch):
         U = np.where(rng.random((60, 1)) < 0.2, U + 0.1 * rng.standard_normal((60, 3)), U)
     assert op.visits.listed > 0
     assert {f: len(f.signatures) for f in compiled} == compiled
+
+
+@pytest.mark.parametrize("rank", [3, 6])
+def test_the_list_reaches_as_far_as_asked(rank):
+    """Also where it needs hardly more than the list was made for: less than the rounding of a new reference."""
+    problem, rng = graph(300), np.random.default_rng(rank)
+    _, listed = operators(problem, signs(rank))
+    U = rng.standard_normal((300, rank))
+    listed._listed(U, 0.1)
+    candidates = listed._candidates
+    for reach in 0.1 + np.linspace(0, 4, 41) * rounding_of_rows(rank):
+        listed._listed(U, reach)
+        limit = np.sqrt((1 + candidates.slack) / (1 + reach)) - 1
+        assert movement(candidates._references, U).max() <= limit

@@ -1,4 +1,4 @@
-"""Products and small systems of whole rows, called in this process: the same bits as on one machine."""
+"""Products of whole rows, with the bits of one machine, and their small systems, called in this process."""
 
 import pickle
 

@@ -199,6 +199,6 @@ def count_cosines(A, B, edges, counts):  # type: ignore[no-untyped-def]
             continue
         scale = 1 / np.sqrt(total)
         for i in range(len(A)):
-            cosine = products[i, j] * scale
+            cosine = min(products[i, j] * scale, 1.0)  # a product of huge rows in float32 can be infinite
             if cosine > first:
                 counts[min(int((cosine - first) / width), bins - 1)] += 1

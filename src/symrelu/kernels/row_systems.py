@@ -21,6 +21,9 @@ import numpy as np
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
 
+# Systems with more columns are solved one by one: those of all lanes would not stay in a cache.
+_WIDEST_IN_LANES = 128
+
 # Entries of a row that are copied next to each other for one matrix product.
 _ENTRIES_OF_A_PRODUCT = 128
 
@@ -40,12 +43,13 @@ def inverse_of_factor(L):  # type: ignore[no-untyped-def]
     """Return the inverse of a Cholesky factor as :func:`factorise` gives it."""
     n = len(L)
     inverse = np.zeros((n, n))
-    for k in range(n):
-        for i in range(k, n):
-            total = 1.0 if i == k else 0.0
-            for m in range(k, i):
-                total -= L[i, m] * inverse[m, k]
-            inverse[i, k] = total * L[i, i]
+    for i in range(n):
+        row = inverse[i]
+        row[i] = 1
+        for m in range(i):
+            subtract_multiple(row[: m + 1], L[i, m], inverse[m, : m + 1])
+        for k in range(i + 1):
+            row[k] *= L[i, i]
     return inverse
 
 
@@ -55,6 +59,9 @@ def solve_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-untyp
 
     ``sides`` is a tuple of arrays of the shape of W, whose rows z are overwritten by the solutions y.
     """
+    if W.shape[1] > _WIDEST_IN_LANES:
+        solve_wide_rows(first, last, indptr, indices, W, sides)
+        return
     rows, empty, short = sorted_by_length(first, last, indptr, W.shape[1])
     for begin in range(empty, short, LANES):  # where a row is empty, y = z
         solve_short_rows(rows[begin : min(begin + LANES, short)], indptr, indices, W, sides)
@@ -116,12 +123,14 @@ def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped
     """Solve the systems of rows with at least as many entries as columns."""
     rank = W.shape[1]
     size = UNROLLED * rounds_of(rank)
-    system = np.zeros(((size + UNROLLED) * size, LANES), W.dtype)
-    for a in range(rank):
-        for lane in range(LANES):
-            system[a * size + a, lane] = 1
-    for lane in range(len(rows)):
-        add_square(indices[indptr[rows[lane]] : indptr[rows[lane] + 1]], W, system, lane, size)
+    system, square = np.zeros(((size + UNROLLED) * size, LANES), W.dtype), np.empty((rank, rank), W.dtype)
+    for lane in range(LANES):
+        square[:] = 0
+        if lane < len(rows):
+            add_square(indices[indptr[rows[lane]] : indptr[rows[lane] + 1]], W, square)
+        for a in range(rank):
+            for b in range(a + 1):
+                system[a * size + b, lane] = (a == b) + square[a, b]
     L = factorised(system, rank, size)
     for side in sides:
         x = in_lanes(rows, side, size)
@@ -130,8 +139,8 @@ def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped
 
 
 @compiled
-def add_square(neighbours, W, system, lane, size):  # type: ignore[no-untyped-def]
-    """Add W_S^T W_S to the lower triangle of the system in a lane."""
+def add_square(neighbours, W, square):  # type: ignore[no-untyped-def]
+    """Add W_S^T W_S to a matrix."""
     rank = W.shape[1]
     W_S, product = np.empty((_ENTRIES_OF_A_PRODUCT, rank), W.dtype), np.empty((rank, rank), W.dtype)
     for first in range(0, neighbours.size, _ENTRIES_OF_A_PRODUCT):
@@ -140,8 +149,35 @@ def add_square(neighbours, W, system, lane, size):  # type: ignore[no-untyped-de
             copy(W[part[a]], W_S[a])
         np.dot(W_S[: part.size].T, W_S[: part.size], product)  # BLAS is several times as fast as a loop
         for a in range(rank):
-            for b in range(a + 1):
-                system[a * size + b, lane] += product[a, b]
+            subtract_multiple(square[a], W.dtype.type(-1), product[a])
+
+
+@compiled
+def solve_wide_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-untyped-def]
+    """Solve the systems of the rows from ``first`` to ``last``, one by one."""
+    rank = W.shape[1]
+    system = np.empty((rank, rank), W.dtype)
+    for i in range(first, last):
+        neighbours = indices[indptr[i] : indptr[i + 1]]
+        if neighbours.size >= rank:
+            system[:] = 0
+            add_square(neighbours, W, system)
+            for a in range(rank):
+                system[a, a] += W.dtype.type(1)
+            factorise(system, rank)
+            for side in sides:
+                substitute(system, side[i], rank)
+        elif neighbours.size > 0:
+            W_S = W[neighbours]
+            square = np.dot(W_S, W_S.T)
+            for a in range(len(W_S)):
+                square[a, a] += W.dtype.type(1)
+            factorise(square, len(W_S))
+            for side in sides:
+                x = np.dot(W_S, side[i])
+                substitute(square, x, len(W_S))
+                for a in range(len(W_S)):
+                    subtract_multiple(side[i], x[a], W_S[a])
 
 
 @compiled
@@ -189,7 +225,7 @@ def factorised(system, n, size):  # type: ignore[no-untyped-def]
                 if i > j:
                     L[place, lane] = entry * L[j * size + j, lane]
                 else:
-                    L[place, lane] = 1 / np.sqrt(entry) if entry > 0 else 0.0
+                    L[place, lane] = 0.0 if entry <= 0 else 1 / np.sqrt(entry)  # NaN stays NaN
     return L
 
 
@@ -226,7 +262,7 @@ def factorise(A, n):  # type: ignore[no-untyped-def]
         for k in range(j):
             row[k] = (row[k] - inner_product(row[:k], A[k, :k])) * A[k, k]
         pivot = row[j] - inner_product(row[:j], row[:j])
-        row[j] = 1 / np.sqrt(pivot) if pivot > 0 else 0.0
+        row[j] = 0.0 if pivot <= 0 else 1 / np.sqrt(pivot)  # NaN stays NaN
 
 
 @compiled

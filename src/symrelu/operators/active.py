@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from symrelu.kernels.integer_rows import rounding_of_rows
 from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_again, scan_all
 from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
 from symrelu.kernels.row_references import (
@@ -223,14 +224,16 @@ class Candidates:
         if self.listed is None or self._references is None:
             return self._scan(U, 0.0, reach)
         moved = movement(self._references, U)
-        # A pair that is not listed has X <= ((1 + a)^2 - 1 - slack) |ref_i| |ref_j| where rows have moved by at
-        # most a; this is at most -reach |u_i| |u_j| as long as (1 + a)^2 (1 + reach) <= 1 + slack.
+        # Rows that have moved by at most a, multiplied by numbers with which they are not longer than their
+        # references, of length one, have X <= (1 + a)^2 - 1 - slack at a pair that is not listed. That is at
+        # most -reach if (1 + a)^2 <= 1 + slack - reach. Rounded references can be a little longer than one.
         limit = math.sqrt((1 + self.slack) / (1 + reach)) - 1
         if moved.max() <= limit:
             return 0
         # Those that will soon be too far as well: every scan copies the list.
         again = np.flatnonzero(moved > _SOON * limit)
-        if limit < 0 or len(again) > _LARGEST_RESCAN * len(U):
+        # A new reference has moved too, by its rounding.
+        if limit < rounding_of_rows(len(self.signs)) or len(again) > _LARGEST_RESCAN * len(U):
             return self._scan(U, self._new_slack(moved, counts, reach), reach)
         refer(self._references, again, U)
         try:
