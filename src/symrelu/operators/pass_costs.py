@@ -3,7 +3,7 @@
 The choice changes the last digits of a fit, so it depends on the sizes and on X, never on the clock or on the
 number of threads. The constants are nanoseconds of one core for a row of X, from fits on sixteen cores with
 ``benchmarks/scaling.py``; only their ratios matter. That of scans was measured on two cores, relative to tiles
-there: 0.011 with vectors of 512 bits and 0.022 with those of 256.
+there: 0.005 to 0.008 with vectors of 512 bits, and 0.015 to 0.024 with those of 256.
 """
 
 from __future__ import annotations
