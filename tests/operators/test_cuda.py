@@ -286,7 +286,7 @@ def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch
 
 
 # Ways of a pass, and how many reads of a few numbers a step of LBFGS makes with it.
-READS = {"all pairs": 11, "listed": 16, "blocks of rows": 11}
+READS = {"all pairs": 11, "listed": 15, "blocks of rows": 11}
 
 
 @pytest.mark.parametrize("way", READS)

@@ -62,7 +62,8 @@ def pieces_of(indptr: Any) -> Pieces | None:
     counts = (lengths[rows] - 1) // LONGEST
     first = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     owners = torch.repeat_interleave(rows, counts)
-    number = torch.arange(len(owners), device=rows.device) - torch.repeat_interleave(first[:-1], counts)
+    before = torch.repeat_interleave(first[:-1], counts, output_size=len(owners))
+    number = torch.arange(len(owners), device=rows.device) - before
     begins = indptr[owners] + (number + 1) * LONGEST
     return Pieces(rows, first, owners, begins, torch.minimum(begins + LONGEST, indptr[owners + 1]))
 

@@ -209,9 +209,9 @@ class CudaOperator(TorchOperator):
 
     def _of_entries(self, U: Any, V: Any | None, listed: Any | None) -> tuple[Any | None, Any]:
         """Return what the support, the unobserved entries and the listed zeros contribute."""
-        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, entry_sums
+        from symrelu.kernels.device_rows import entry_sums
 
-        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries.of(ZEROS, *listed)])]
+        lists = [*self._pattern.entries, *([] if listed is None else [listed])]
         order = self._pattern.order if listed is None else None  # to find it takes long, and streaming needs it
         return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least, order)
 
@@ -258,7 +258,7 @@ class CudaOperator(TorchOperator):
         return float(torch.where(finite, positive / len(rows), torch.nan))
 
     def _listed(self, U: Any, expected: float) -> Any | None:
-        """Return the zeros at which X can be positive, or None if there are too many."""
+        """Return the zeros at which X can be positive, as DeviceEntries, or None if there are too many."""
         most = self.n if self.always_lists else min(_MOST_POSITIVE, _LARGEST_SHARE * self.n)
         if not expected <= most:
             return None
@@ -268,7 +268,8 @@ class CudaOperator(TorchOperator):
             return None
 
     def _scanned(self, U: Any, expected: float) -> Any | None:
-        from symrelu.kernels.device_lists import Buffer, DevicePairs, margin, scan, sorted_pairs
+        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
+        from symrelu.kernels.device_rows import ZEROS, DeviceEntries
         from symrelu.kernels.device_scaling import directions, halves
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
 
@@ -278,7 +279,7 @@ class CudaOperator(TorchOperator):
         items = torch.nonzero(lengths)[:, 0]
         if not len(items):
             nothing = torch.zeros(self.n + 1, dtype=torch.int64, device=self.device)
-            return DevicePairs(nothing, torch.empty(0, dtype=torch.int32, device=self.device))
+            return DeviceEntries(ZEROS, nothing, torch.empty(0, dtype=torch.int32, device=self.device))
         if len(items) == self.n:
             items = None
         D = halves(rows if items is None else rows[items], split=False)
@@ -295,7 +296,7 @@ class CudaOperator(TorchOperator):
         if largest > size:  # the same candidates again, now that their number is known
             buffer = Buffer(buffer.counts.clone(), total)
             scan(D, self.signature, scanned, reach, tiling, buffer)
-        return sorted_pairs(buffer, self._pattern.known, self.n, items)
+        return DeviceEntries.of(ZEROS, *sorted_pairs(buffer, self._pattern.known, self.n, items, total))
 
 
 def _gram(U: Any) -> Any:
