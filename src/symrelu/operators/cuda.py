@@ -171,8 +171,18 @@ class CudaOperator(TorchOperator):
         model = {"signature": self.signs, "at_least": self.at_least, "device": self.device}
         for lists in (True, False):
             op = CudaOperator(M, unknown, precision=self.precision, always_lists=lists, **model)
-            U = op.asarray(np.ones((2, self.rank)))
+            U = op.asarray(np.tile(self.signs > 0, (2, 1)))  # else X need not be positive, and a list is used
             op._evaluate(U, U)
+        if any(entries.pieces is not None for entries in self._pattern.entries):
+            self._sum_up_long_rows(U)
+
+    def _sum_up_long_rows(self, U: Any) -> None:
+        """Sum up rows that are divided. Where M has some, the listed zeros may have some as well."""
+        from symrelu.kernels.device_rows import KINDS, LONGEST, ZEROS, DeviceEntries, entry_sums
+
+        long = {ZEROS, *(entries.kind for entries in self._pattern.entries if entries.pieces is not None)}
+        lists = [DeviceEntries.of_one_row(kind, LONGEST + 1 if kind in long else 1, U) for kind in KINDS]
+        entry_sums(lists, U, self.signature, U, self.zero_weight, self.at_least)
 
     @undisturbed
     @keeping_the_factor
