@@ -32,11 +32,20 @@ class Watch(TorchDispatchMode):
         name = function.overloadpacket.__name__
         if name == "_local_scalar_dense":
             self.note("a number", args[0])
-        elif name == "nonzero" or (name == "index" and any(is_choice(index) for index in args[1])):
+        elif counts_first(name, args, kwargs or {}):
             self.note("a count", torch.zeros(1))  # the size of the result
         elif name in ("_to_copy", "copy_") and crosses(args, made):
             self.note(name, made)
         return made
+
+
+def counts_first(name: str, args: tuple[Any, ...], settings: dict[str, Any]) -> bool:
+    """Return whether an operation on a GPU asks it for a count, by which the host allocates the result."""
+    if name == "index":
+        return any(is_choice(index) for index in args[1])
+    if name == "repeat_interleave":
+        return settings.get("output_size") is None
+    return name in ("nonzero", "bincount")
 
 
 def is_choice(index: Any) -> bool:

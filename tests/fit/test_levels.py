@@ -4,6 +4,7 @@ import logging
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 
@@ -22,7 +23,7 @@ from symrelu.fit.loop import run
 from symrelu.fit.settings import Limits
 from symrelu.graphs import self_tuning_graph
 from symrelu.kernels import threads
-from symrelu.operators import EvaluationFailed
+from symrelu.operators import EvaluationFailed, Operator
 from symrelu.problem import coarsening
 
 M = self_tuning_graph(np.random.default_rng(0).random((300, 2)), 8)
@@ -344,6 +345,79 @@ def test_the_pass_that_scales_a_factor_counts():
     assert op.n == 300
     assert op.evaluations == 2
     assert 2 < solution.n_evaluations <= 4
+
+
+def let_fail(name, error, monkeypatch):
+    """Let a kind of passes over M fail; those over smaller matrices do not."""
+    original = getattr(Operator, name)
+
+    def failing(op, *arguments):
+        if op.n == 300:
+            raise error
+        return original(op, *arguments)
+
+    monkeypatch.setattr(Operator, name, failing)
+
+
+def stopped_at_a_level():
+    """Return a fit that a callback stops at level 2, also if it fails after that, and the progress there."""
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return (progress.level, progress.record.iteration) == (2, 3)
+
+    try:
+        return decompose(M, 6, callback=stop, **FIT), seen[-1]
+    except EvaluationFailed as failure:
+        return failure.solution, seen[-1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, EvaluationFailed])
+def test_a_failure_while_a_factor_is_scaled_leaves_it_as_it_is(error, monkeypatch):
+    let_fail("loss", error, monkeypatch)
+    solution, _ = stopped_at_a_level()
+    assert (solution.status, solution.level) == (Status.CALLBACK, 2)
+    again = decompose(M, 6, max_iter=1, **{**FIT, "init": solution.U})
+    assert_allclose(again.history.relative_error[0], solution.relative_error, rtol=1e-10)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_the_seconds_of_the_pass_that_scales_a_factor_count(error, monkeypatch):
+    original = Operator.loss
+
+    def slow(op, U):
+        time.sleep(0.2)
+        if error is not None:
+            raise error
+        return original(op, U)
+
+    monkeypatch.setattr(Operator, "loss", slow)
+    solution, last = stopped_at_a_level()
+    assert solution.history.seconds[0] >= last.record.seconds + 0.2
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, EvaluationFailed])
+def test_a_failure_in_the_last_pass_keeps_the_factor_of_the_level(error, monkeypatch):
+    """Its error and its history are those of the smaller matrix."""
+    let_fail("residual_product", error, monkeypatch)
+    solution, last = stopped_at_a_level()
+    assert (solution.status, solution.level, last.level) == (Status.INTERRUPTED, 2, 2)
+    assert_allclose(solution.U, last.U, rtol=1e-5)  # passes in float32
+    assert solution.relative_error == last.record.relative_error
+    assert (solution.n_iter, len(solution.history)) == (3, 4)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, EvaluationFailed])
+def test_two_failures_after_the_start_of_a_level_keep_the_factor_before(error, monkeypatch):
+    """The first one is in the start of level 0, the second one in what ends the fit."""
+    let_fail("residual_product", error, monkeypatch)
+    try:
+        solution = decompose(M, 6, max_iter=2, **FIT)
+    except EvaluationFailed as failure:
+        solution = failure.solution
+    assert (solution.status, solution.level, solution.U.shape) == (Status.INTERRUPTED, 1, (300, 6))
+    assert len(solution.history) == solution.n_iter + 1 > 1
 
 
 def test_a_solution_says_that_the_matrix_was_not_fitted(tmp_path):

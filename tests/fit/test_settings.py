@@ -15,7 +15,19 @@ import pytest
 import symrelu
 from symrelu import AAPB, LBFGS, PALM, Checkpoint
 from symrelu.fit.docstrings import read_parameters
-from symrelu.fit.settings import TABLE, VALUES, Limits, Model, Run, Start, describe, documented, pick, setting
+from symrelu.fit.settings import (
+    TABLE,
+    VALUES,
+    Limits,
+    Model,
+    Run,
+    Start,
+    describe,
+    documented,
+    pick,
+    setting,
+    values_of,
+)
 from symrelu.fit.starts import STARTS
 from symrelu.operators import BACKENDS
 from symrelu.solvers import SOLVERS
@@ -47,6 +59,13 @@ def test_values_are_frozen(value):
     for entry in fields(value):
         with pytest.raises(FrozenInstanceError):
             setattr(value, entry.name, None)
+
+
+def test_keywords_become_values():
+    keywords = {"M": None, "rank": 3, "tol": 0.1, "init": "random", "verbose": 1, "threads": 2}
+    model, start, limits, run = values_of(keywords)
+    assert (model, limits) == (Model(rank=3), Limits(tol=0.1))
+    assert (start.init, start.random_state, run.verbose, run.backend) == ("random", None, 1, "auto")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
+transfers = pytest.importorskip("transfers")
 
 from symrelu.kernels import device_rows  # noqa: E402
 
@@ -123,6 +124,20 @@ def test_pieces_cover_every_entry_once(monkeypatch):
     ]  # fmt: skip
     monkeypatch.setattr(device_rows, "LONGEST", 7)
     assert device_rows.pieces_of(torch.tensor(np.cumsum([0, *lengths]))) is None
+
+
+def test_a_pass_does_not_wait_for_the_division_of_long_rows(monkeypatch):
+    """The entries are divided when they are listed: passes over the same list read nothing from the device."""
+    monkeypatch.setattr(device_rows, "LONGEST", 3)
+    U, signs, V = (torch.from_numpy(array).to(DEVICE) for array in case(12, 4, 3, np.float64))
+    made = []
+    reads = transfers.transfers(lambda: made.append(listed(device_rows.ZEROS, random_entries(12), np.float64)))
+    assert [size for _, size in reads] == [1, 1]  # the number of long rows, and that of their pieces
+    assert made[0].pieces is not None
+    # The interpreter reads all of a kernel's arguments.
+    monkeypatch.setattr(device_rows, "_launch", lambda *_: None)
+    monkeypatch.setattr(device_rows, "_add_pieces", lambda *_: None)
+    assert not transfers.transfers(lambda: device_rows.entry_sums(made, U, signs, V, 0.2, False))
 
 
 def test_no_entries_add_nothing():

@@ -139,8 +139,9 @@ def test_a_factor_of_zeros_has_no_positive_pairs(dtype):
     assert found.active_zeros == 0
 
 
-def test_compiling_takes_both_ways_of_a_pass(monkeypatch):
-    op, ways = operator(PROBLEMS["signed"].astype(np.float32), device=DEVICE), []
+@pytest.mark.parametrize("label", ["signed", "everything"])  # the second has as many negative columns as others
+def test_compiling_takes_both_ways_of_a_pass(label, monkeypatch):
+    op, ways = operator(PROBLEMS[label].astype(np.float32), device=DEVICE), []
     kind = type(op)
     for name in ("_scanned", "_add_all_pairs"):
         method = getattr(kind, name)
@@ -152,6 +153,34 @@ def test_compiling_takes_both_ways_of_a_pass(monkeypatch):
     op._pass_over_almost_nothing()
     assert set(ways) == {"_scanned", "_add_all_pairs"}
     assert op.evaluations == 0
+
+
+@pytest.mark.parametrize("label", ["signed", "everything, at least"])
+def test_compiling_takes_the_kernels_for_long_rows(label, monkeypatch):
+    """A pass launches no kernel with other choices than those of the small passes before it."""
+    from symrelu.kernels import device_rows
+
+    monkeypatch.setattr(device_rows, "LONGEST", 4)
+    launch, add, seen = device_rows._launch, device_rows._add_pieces, []
+
+    def launching(count, owners, pieces, ranges, given, factors, product, sums):
+        U, _, _, V, at_least = factors
+        seen.append((owners is None, pieces, *sorted(ranges), U.shape[1], V.shape[1], U.dtype, at_least))
+        launch(count, owners, pieces, ranges, given, factors, product, sums)
+
+    monkeypatch.setattr(device_rows, "_launch", launching)
+    monkeypatch.setattr(device_rows, "_add_pieces", lambda *args: seen.append("added") or add(*args))
+    problem = PROBLEMS[label].astype(np.float32)
+    for settings in ({}, {"always_lists": True}):
+        op = operator(problem, device=DEVICE, **settings)
+        op._pass_over_almost_nothing()
+        compiled = set(seen)
+        seen.clear()
+        U = op.asarray(factor(problem, 1))
+        op.residual_product(U, U)
+        assert "added" in seen
+        assert set(seen) <= compiled
+        seen.clear()
 
 
 def test_an_unknown_precision_is_refused():
@@ -286,7 +315,7 @@ def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch
 
 
 # Ways of a pass, and how many reads of a few numbers a step of LBFGS makes with it.
-READS = {"all pairs": 11, "listed": 16, "blocks of rows": 11}
+READS = {"all pairs": 11, "listed": 15, "blocks of rows": 11}
 
 
 @pytest.mark.parametrize("way", READS)

@@ -13,7 +13,7 @@ from symrelu.fit.calibration import Seconds, calibrate
 from symrelu.fit.device_memory import free_on_device
 from symrelu.fit.loop import Callback
 from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
-from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
 from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
 from symrelu.operators.pass_costs import early_share, least_share_of_scans
@@ -238,25 +238,7 @@ def estimate_cost(
     >>> cost.fits, cost.backend, cost.memory.factors == 27 * 200 * 5 * 8
     (True, 'dense', True)
     """
-    model = Model(
-        rank=rank,
-        n_negative=n_negative,
-        diagonal=diagonal,
-        zero_weight=zero_weight,
-        support=support,
-        alpha=alpha,
-    )
-    start = Start(init=init, random_state=random_state)
-    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
-    run = Run(
-        solver=solver,
-        backend=backend,
-        precision=precision,
-        client=client,
-        callback=callback,
-        checkpoint=checkpoint,
-        verbose=verbose,
-    )
+    model, start, limits, run = values_of(locals())  # these are the keywords so far
     if dtype is not None:
         dtype = np.dtype(check_choice("dtype", str(np.dtype(dtype)), ("float32", "float64")))
     if threads is not None:

@@ -15,7 +15,7 @@ from symrelu.fit.memory_model import check_memory_of_fit
 from symrelu.fit.narration import narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import loop_state_of
-from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
 from symrelu.fit.snapshots import Snapshot
 from symrelu.fit.starts import check_start_supported, count_negative, start
 from symrelu.fitted.models import SymmetricReLU
@@ -110,25 +110,7 @@ def decompose(
     >>> np.round(np.maximum(0, solution.U @ solution.U.T)).astype(int)[0].tolist()
     [10, 0, 1, 7, 0]
     """
-    model = Model(
-        rank=rank,
-        n_negative=n_negative,
-        diagonal=diagonal,
-        zero_weight=zero_weight,
-        support=support,
-        alpha=alpha,
-    )
-    start_settings = Start(init=init, random_state=random_state)
-    limits = Limits(tol=tol, gtol=gtol, ftol=ftol, max_iter=max_iter, max_time=max_time)
-    run_settings = Run(
-        solver=solver,
-        backend=backend,
-        precision=precision,
-        client=client,
-        callback=callback,
-        checkpoint=checkpoint,
-        verbose=verbose,
-    )
+    model, start_settings, limits, run_settings = values_of(locals())  # these are the keywords so far
     problem = Problem.of(M, mask, diagonal, warn_if_distances=True)
     remember_gpu(problem, M)
     model = replace(model, diagonal=problem.diagonal).for_size(problem.n)

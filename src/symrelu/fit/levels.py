@@ -13,7 +13,9 @@ smaller ones, M itself is, far from the end: level 1 is then M as well, a *draft
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -225,10 +227,12 @@ def fit_levels(
     Notes
     -----
     Ctrl-C before a level has a factor ends the fit with that of the level before. An EvaluationFailed gets the
-    history of the level that failed, and its outcome a row for each item of M.
+    outcome and the history of the last level with a factor, with a row for each item of M. So does a second
+    Ctrl-C before that factor is evaluated for M: its error and its history remain those of the level.
     """
     stage, U0, loop_state, history = beginning
     outcome: Outcome | None = None
+    kept = history  # that of the outcome
     while True:
         try:
             if outcome is not None:
@@ -246,20 +250,47 @@ def fit_levels(
                 resume_from=loop_state,
                 stage=stage,
             )
+            kept = history
         except KeyboardInterrupt:  # this level has no factor yet
             if outcome is None:
                 raise
             outcome = replace(outcome, status=Status.INTERRUPTED)
         except EvaluationFailed as failure:
             if failure.outcome is not None:
-                failure.outcome = replace(failure.outcome, U=stage.expanded(failure.outcome.U))
-                failure.history = history
+                outcome, kept = failure.outcome, history
+            _keep_factor(failure, levels, outcome, kept)
             raise
         if outcome.stage.level == 0:
             return outcome, history
         history, loop_state = HistoryKeeper(), None
         if outcome.status in _STOPPED or (levels.precision == "fast" and stage.level <= levels.drafts):
-            return _ended_early(levels, outcome, solver, limits, [history, *observers]), history
+            try:
+                return _ended_early(levels, outcome, solver, limits, [history, *observers]), history
+            except KeyboardInterrupt:
+                return _unevaluated(levels, outcome), kept
+            except EvaluationFailed as failure:
+                _keep_factor(failure, levels, outcome, kept)
+                raise
+
+
+def _keep_factor(
+    failure: EvaluationFailed, levels: Levels, outcome: Outcome | None, history: HistoryKeeper
+) -> None:
+    """Let a failure have the outcome of the last level with a factor, if there is one."""
+    if outcome is not None:
+        failure.outcome, failure.history = _unevaluated(levels, outcome), history
+
+
+def _unevaluated(levels: Levels, outcome: Outcome) -> Outcome:
+    """Return the outcome of a level with a row for each item of M, without a pass over M."""
+    stage = outcome.stage
+    stopped_at = stage.level if stage.level > levels.drafts else 0
+    return replace(
+        outcome,
+        status=Status.INTERRUPTED,
+        U=stage.expanded(outcome.U),
+        stage=replace(stage, stopped_at=stopped_at),
+    )
 
 
 def _ended_early(
@@ -272,8 +303,7 @@ def _ended_early(
     """
     U0, stage = levels.start_from(outcome, 0), levels.next_stage(outcome.stage, 0)
     if outcome.stage.level > levels.drafts:
-        U0 = _closest_multiple(levels.op, U0)
-        stage = replace(stage.after(1, levels.op.n), stopped_at=outcome.stage.level)
+        U0, stage = _scaled(levels.op, U0, replace(stage, stopped_at=outcome.stage.level))
     # A draft that has reached its noise floor can still be above the tolerance of the fit.
     limited = outcome.status is Status.TOLERANCE
     return run(
@@ -286,6 +316,20 @@ def _ended_early(
         stage=stage,
         stopped=Status.ROUNDING if limited else outcome.status,
     )
+
+
+def _scaled(op: Operator, U: Any, stage: Stage) -> tuple[Any, Stage]:
+    """Return a factor scaled to M, and the stage after the pass that this takes.
+
+    If the pass does not end, by a second Ctrl-C for example, the factor is not scaled: that is no reason to
+    lose it. An operator that has failed will say so in the next pass.
+    """
+    op.warm_up()  # compile before the clock starts
+    start, before = time.perf_counter(), op.evaluations
+    with suppress(KeyboardInterrupt, EvaluationFailed):
+        U = _closest_multiple(op, U)
+    seconds = stage.seconds + time.perf_counter() - start
+    return U, stage.after(op.evaluations - before, op.n, seconds)
 
 
 def _closest_multiple(op: Operator, U: Any) -> Any:

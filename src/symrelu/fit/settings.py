@@ -344,6 +344,12 @@ def _normalise(value: Any, **checked: Any) -> None:
         object.__setattr__(value, name, content)
 
 
+def values_of(keywords: Mapping[str, Any]) -> tuple[Model, Start, Limits, Run]:
+    """Return the settings of a fit from its keywords; those that are no settings are left out."""
+    model, start = Model(**pick(Model, keywords)), Start(**pick(Start, keywords))
+    return model, start, Limits(**pick(Limits, keywords)), Run(**pick(Run, keywords))
+
+
 VALUES = (Model, Start, Limits, Run)
 TABLE = describe(VALUES)
 

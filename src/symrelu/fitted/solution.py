@@ -53,7 +53,8 @@ class Solution(PlotMixin, ModelQueriesMixin):
         Whether the diagonal of M was fitted or treated as unobserved.
     level : int
         0 if M itself was fitted. If a fit with ``init="multilevel"`` was stopped before that, the level at
-        which it stopped: U was then fitted to a smaller matrix, and only scaled to M.
+        which it stopped: U was then fitted to a smaller matrix, and only scaled to M. After a second Ctrl-C,
+        or a failure, it may not be scaled, and the errors and the history are those of the smaller matrix.
 
     Notes
     -----

@@ -65,10 +65,10 @@ class Buffer:
         self.places = torch.empty(size, dtype=torch.int64, device=room.device)
         self.counts = torch.zeros(len(room), dtype=torch.int32, device=room.device)
 
-    def found(self) -> Any:
-        """Return the candidates, if there was room for all of them."""
+    def found(self, total: int | None = None) -> Any:
+        """Return the candidates, if there was room for all of them; without their number, the host waits."""
         first = self.counts.cumsum(0) - self.counts
-        shift = torch.repeat_interleave(self.offsets[:-1] - first, self.counts)
+        shift = torch.repeat_interleave(self.offsets[:-1] - first, self.counts, output_size=total)
         return self.places[torch.arange(len(shift), device=shift.device) + shift]
 
 
@@ -98,7 +98,9 @@ def scan(D: Halves, signs: Any, n: int, reach: float, tiling: Tiling, buffer: Bu
     )  # fmt: skip
 
 
-def sorted_pairs(buffer: Buffer, known: Any, n: int, items: Any | None = None) -> DevicePairs:
+def sorted_pairs(
+    buffer: Buffer, known: Any, n: int, items: Any | None = None, total: int | None = None
+) -> DevicePairs:
     """Return the candidates in a buffer, in both orders, without those that are known.
 
     Parameters
@@ -110,22 +112,24 @@ def sorted_pairs(buffer: Buffer, known: Any, n: int, items: Any | None = None) -
     n : int
     items : tensor of int64, or None
         The rows that were scanned, in ascending order, if it was not all of them.
+    total : int, optional
+        The number of candidates; without it, the host waits for the device once more.
     """
     scanned = n if items is None else len(items)
-    found = buffer.found()
+    found = buffer.found(total)
     i, j = found // scanned, found % scanned
     if items is not None:
         i, j = items[i], items[j]
-    upper, lower = i * n + j, (j * n + i)[i != j]
-    # A known pair has an odd key, just above that of the candidate at the same place.
-    keys = torch.cat([2 * upper, 2 * lower, 2 * known + 1]).sort().values
+    # A known pair has an odd key, just above that of the candidate at the same place. The diagonal has no
+    # second order, but an odd key below all others: to leave it out, the host would wait for its length.
+    upper, lower = 2 * (i * n + j), torch.where(i == j, -1, 2 * (j * n + i))
+    keys = torch.cat([upper, lower, 2 * known + 1]).sort().values
     wanted = keys % 2 == 0
     wanted[:-1] &= keys[1:] != keys[:-1] + 1
     places = keys[wanted] // 2
-    rows = places // n
-    indptr = torch.zeros(n + 1, dtype=torch.int64, device=keys.device)
-    indptr[1:] = torch.bincount(rows, minlength=n).cumsum(0)
-    return DevicePairs(indptr, (places - rows * n).to(torch.int32))
+    # Not torch.bincount, for which the host waits as well.
+    indptr = torch.searchsorted(places, n * torch.arange(n + 1, device=keys.device))
+    return DevicePairs(indptr, (places % n).to(torch.int32))
 
 
 @triton.jit(do_not_specialize=["n"])

@@ -22,7 +22,7 @@ _ENTRIES_AT_ONCE = 16
 # Entries of a row that one program adds up. Longer rows, of items that many others are similar to, are divided.
 LONGEST = 1024
 
-SUPPORT, ZEROS, UNKNOWN = 0, 1, 2  # what the listed entries are
+KINDS = SUPPORT, ZEROS, UNKNOWN = 0, 1, 2  # what the listed entries are
 
 
 class Pieces(NamedTuple):
@@ -49,8 +49,16 @@ class DeviceEntries(NamedTuple):
 
     @classmethod
     def of(cls, kind: int, indptr: Any, indices: Any, values: Any | None = None) -> DeviceEntries:
-        """Return entries with their long rows divided."""
+        """Return entries with their long rows divided, which waits for the device."""
         return cls(kind, indptr, indices, values, pieces_of(indptr))
+
+    @classmethod
+    def of_one_row(cls, kind: int, count: int, U: Any) -> DeviceEntries:
+        """Return so many entries in the first row, all at the same place, for a factor U."""
+        ends = torch.full((len(U) + 1,), count, dtype=torch.int64, device=U.device)
+        ends[0] = 0
+        indices = torch.zeros(count, dtype=torch.int32, device=U.device)
+        return cls.of(kind, ends, indices, torch.ones(count, dtype=U.dtype, device=U.device))
 
 
 def pieces_of(indptr: Any) -> Pieces | None:
@@ -62,7 +70,8 @@ def pieces_of(indptr: Any) -> Pieces | None:
     counts = (lengths[rows] - 1) // LONGEST
     first = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
     owners = torch.repeat_interleave(rows, counts)
-    number = torch.arange(len(owners), device=rows.device) - torch.repeat_interleave(first[:-1], counts)
+    before = torch.repeat_interleave(first[:-1], counts, output_size=len(owners))
+    number = torch.arange(len(owners), device=rows.device) - before
     begins = indptr[owners] + (number + 1) * LONGEST
     return Pieces(rows, first, owners, begins, torch.minimum(begins + LONGEST, indptr[owners + 1]))
 
@@ -129,7 +138,7 @@ def _launch(
     rank, columns = U.shape[1], 1 if V is None else V.shape[1]
     nothing = sums  # in place of an array that a kernel does not touch
     lists: list[Any] = []
-    for kind in (SUPPORT, ZEROS, UNKNOWN):
+    for kind in KINDS:
         lists += (*ranges[kind], given[kind].indices) if kind in ranges else (nothing,) * 3
     support = given.get(SUPPORT)
     _sum_entries[(count,)](

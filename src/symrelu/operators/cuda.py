@@ -171,8 +171,18 @@ class CudaOperator(TorchOperator):
         model = {"signature": self.signs, "at_least": self.at_least, "device": self.device}
         for lists in (True, False):
             op = CudaOperator(M, unknown, precision=self.precision, always_lists=lists, **model)
-            U = op.asarray(np.ones((2, self.rank)))
+            U = op.asarray(np.tile(self.signs > 0, (2, 1)))  # else X need not be positive, and a list is used
             op._evaluate(U, U)
+        if any(entries.pieces is not None for entries in self._pattern.entries):
+            self._sum_up_long_rows(U)
+
+    def _sum_up_long_rows(self, U: Any) -> None:
+        """Sum up rows that are divided. Where M has some, the listed zeros may have some as well."""
+        from symrelu.kernels.device_rows import KINDS, LONGEST, ZEROS, DeviceEntries, entry_sums
+
+        long = {ZEROS, *(entries.kind for entries in self._pattern.entries if entries.pieces is not None)}
+        lists = [DeviceEntries.of_one_row(kind, LONGEST + 1 if kind in long else 1, U) for kind in KINDS]
+        entry_sums(lists, U, self.signature, U, self.zero_weight, self.at_least)
 
     @undisturbed
     @keeping_the_factor
@@ -209,9 +219,9 @@ class CudaOperator(TorchOperator):
 
     def _of_entries(self, U: Any, V: Any | None, listed: Any | None) -> tuple[Any | None, Any]:
         """Return what the support, the unobserved entries and the listed zeros contribute."""
-        from symrelu.kernels.device_rows import ZEROS, DeviceEntries, entry_sums
+        from symrelu.kernels.device_rows import entry_sums
 
-        lists = [*self._pattern.entries, *([] if listed is None else [DeviceEntries.of(ZEROS, *listed)])]
+        lists = [*self._pattern.entries, *([] if listed is None else [listed])]
         order = self._pattern.order if listed is None else None  # to find it takes long, and streaming needs it
         return entry_sums(lists, U, self.signature, V, self.zero_weight, self.at_least, order)
 
@@ -258,7 +268,7 @@ class CudaOperator(TorchOperator):
         return float(torch.where(finite, positive / len(rows), torch.nan))
 
     def _listed(self, U: Any, expected: float) -> Any | None:
-        """Return the zeros at which X can be positive, or None if there are too many."""
+        """Return the zeros at which X can be positive, as DeviceEntries, or None if there are too many."""
         most = self.n if self.always_lists else min(_MOST_POSITIVE, _LARGEST_SHARE * self.n)
         if not expected <= most:
             return None
@@ -268,7 +278,8 @@ class CudaOperator(TorchOperator):
             return None
 
     def _scanned(self, U: Any, expected: float) -> Any | None:
-        from symrelu.kernels.device_lists import Buffer, DevicePairs, margin, scan, sorted_pairs
+        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
+        from symrelu.kernels.device_rows import ZEROS, DeviceEntries
         from symrelu.kernels.device_scaling import directions, halves
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
 
@@ -278,7 +289,7 @@ class CudaOperator(TorchOperator):
         items = torch.nonzero(lengths)[:, 0]
         if not len(items):
             nothing = torch.zeros(self.n + 1, dtype=torch.int64, device=self.device)
-            return DevicePairs(nothing, torch.empty(0, dtype=torch.int32, device=self.device))
+            return DeviceEntries(ZEROS, nothing, torch.empty(0, dtype=torch.int32, device=self.device))
         if len(items) == self.n:
             items = None
         D = halves(rows if items is None else rows[items], split=False)
@@ -295,7 +306,7 @@ class CudaOperator(TorchOperator):
         if largest > size:  # the same candidates again, now that their number is known
             buffer = Buffer(buffer.counts.clone(), total)
             scan(D, self.signature, scanned, reach, tiling, buffer)
-        return sorted_pairs(buffer, self._pattern.known, self.n, items)
+        return DeviceEntries.of(ZEROS, *sorted_pairs(buffer, self._pattern.known, self.n, items, total))
 
 
 def _gram(U: Any) -> Any:
