@@ -180,8 +180,12 @@ def plot(folder: Path) -> None:
             print(line(row))
             writer.writerow(shortened(row[name]) for name in IN_TABLE)
     kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
-    figure = Figure(figsize=(3.2 * len(kinds), 3.4), layout="constrained")
-    for ax, kind in zip(figure.subplots(1, len(kinds), squeeze=False, sharey=True)[0], kinds, strict=True):
+    rows_of_axes, columns = -(-len(kinds) // 3), min(len(kinds), 3)
+    figure = Figure(figsize=(3.2 * columns, 0.4 + 2.8 * rows_of_axes), layout="constrained")
+    axes = figure.subplots(rows_of_axes, columns, squeeze=False, sharex=True, sharey=True).flat
+    for ax in axes[len(kinds) :]:
+        ax.set_axis_off()
+    for ax, kind in zip(axes, kinds, strict=False):
         targets = sorted({row["target"] for row in rows if row["problem"] == kind})
         for way, marker, color in zip(WAYS, "osD", ("C0", "C1", "C2"), strict=True):
             for target in targets:  # fits to different errors are not joined by a line
@@ -197,7 +201,8 @@ def plot(folder: Path) -> None:
                 ax.loglog(*chosen.T, marker=marker, color=color, label=label)
         ax.set(title=kind, xlabel="nodes")
         ax.grid(True, which="both", alpha=0.25)
-    figure.axes[0].set_ylabel("seconds of a fit")
+    for ax in figure.axes[::columns]:
+        ax.set_ylabel("seconds of a fit")
     figure.axes[0].legend()
     figure.savefig(folder / "scaling.png", dpi=110)
 
