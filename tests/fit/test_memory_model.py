@@ -62,7 +62,7 @@ def one_thread():
     """One thread, and everything compiled: compiling needs memory too."""
     with at_most_threads(1):
         for dtype in ("float32", "float64"):
-            compile_for(10**6, dtype)
+            compile_for(np.dtype(dtype))
             M = graph(300, 5, dtype)
             for solver in SOLVERS:
                 decompose(M, 3, solver=solver, max_iter=2)

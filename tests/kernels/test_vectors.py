@@ -123,13 +123,14 @@ def test_arrays_one_after_the_other(sizes, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_everything_is_compiled_before_a_fit(dtype):
-    compile_for(10**6, dtype)
+    compile_for(np.dtype(dtype))
     functions = [f for f in vars(vectors).values() if hasattr(f, "signatures")]
     before = {f: len(f.signatures) for f in functions}
-    arrays = [np.ones(2**17 + 1, dtype)] * 11
-    inner(arrays[0], arrays[1])
-    for count in (1, 10, 11):
-        inner_each(arrays[0], arrays[:count])
-        combined(1.0, arrays[0], [1.0] * count, arrays[:count])
-    add_scaled(arrays[0], 1.0, arrays[1])
+    for size in (3, 2**17 + 1):
+        arrays = [np.ones(size, dtype)] * 11
+        inner(arrays[0], arrays[1])
+        for count in (1, 10, 11):
+            inner_each(arrays[0], arrays[:count])
+            combined(1.0, arrays[0], [1.0] * count, arrays[:count])
+        add_scaled(arrays[0], 1.0, arrays[1])
     assert {f: len(f.signatures) for f in functions} == before

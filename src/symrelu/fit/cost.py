@@ -290,7 +290,7 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
             timed = calibrate(case, degrees)
         least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)
         late, early = _passes(case, timed)
-        per = Range(least * (late + timed.solver), most * (early + timed.solver))
+        per = Range(float(least * (late + timed.solver)), float(most * (early + timed.solver)))
         longest = limits.max_time or np.inf
         seconds = Range(*(float(min(a * b, longest)) for a, b in zip(per, evaluations, strict=True)))
     return Cost(

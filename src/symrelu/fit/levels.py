@@ -230,6 +230,8 @@ def fit_levels(
     outcome and the history of the last level with a factor, with a row for each item of M. So does a second
     Ctrl-C before that factor is evaluated for M: its error and its history remain those of the level.
     """
+    if levels.depth:
+        levels.op.warm_up()  # smaller matrices do not need all that is compiled, and the clock would run later
     stage, U0, loop_state, history = beginning
     outcome: Outcome | None = None
     kept = history  # that of the outcome

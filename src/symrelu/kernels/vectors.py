@@ -141,19 +141,16 @@ def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
     return grams.sum(axis=0)
 
 
-def compile_for(size: int, dtype: Any) -> None:
-    """Compile what arrays of this size need, in sums over up to sixteen arrays, with a call on nothing."""
-    if size > _PART:
-        _compile_for_parts(np.dtype(dtype))
-
-
 @lru_cache
-def _compile_for_parts(dtype: np.dtype[Any]) -> None:
-    nothing, sums = np.empty(0, dtype), np.empty((0, 1))
+def compile_for(dtype: np.dtype[Any]) -> None:
+    """Compile what arrays of this type need, in sums over up to sixteen arrays, with calls on nothing."""
+    nothing = np.empty(0, dtype)
+    _inner(nothing, nothing)
     _inner_of_parts(nothing, nothing, 0, 0, np.empty(0))
     _add_scaled(nothing, dtype.type(1), nothing, nothing)
     for count in (_ARRAYS_AT_ONCE, 2 * _ARRAYS_AT_ONCE):
-        _inner_each_of_parts(nothing, (nothing,) * count, 0, 0, sums)
+        _inner_each(nothing, (nothing,) * count, 0, 0, np.empty(0))
+        _inner_each_of_parts(nothing, (nothing,) * count, 0, 0, np.empty((0, 1)))
         _combined(dtype.type(1), nothing, nothing, (nothing,) * count, 0, 0, nothing)
 
 

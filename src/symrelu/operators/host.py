@@ -148,6 +148,6 @@ class SupportOperator(ThreadedOperator):
         # others have two.
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
         whitening(one)
-        compile_for(self.n * self.rank, self.dtype)
+        compile_for(self.dtype)
         for sides in ((one,), (one, one)):
             solve_rows(0, 0, *no_rows, one, sides)
