@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.fit.calibration import Seconds, calibrate
+from symrelu.fit.calibration import calibrate
 from symrelu.fit.device_memory import free_on_device
 from symrelu.fit.loop import Callback
 from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
 from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
 from symrelu.kernels.memory import available_memory, in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
-from symrelu.operators.pass_costs import early_share, least_share_of_scans
+from symrelu.operators.pass_costs import least_share_of_scans
 from symrelu.plots.cards import card
 from symrelu.problem import Problem, remember_gpu
 from symrelu.validation import check_choice, check_integer
@@ -76,10 +76,10 @@ class Cost:
         Bytes that this process can still allocate, or None if the system does not say.
     seconds_per_evaluation : Range or None
         With what the solver does in between. The ends differ with the backend "active": the lower one is a pass
-        over the support with a quarter of a scan of all pairs, as late in a fit. The upper one has a whole scan
-        and two of a hundred zeros with X > 0, as early in many fits; it is a pass over all pairs in tiles where
-        that is faster, or without negative columns. Those of ``Newton`` are estimated as 1.2 to 2.5 times those
-        of ``LBFGS``. None for the backend "dask", whose speed is that of its workers.
+        over the support with a quarter of a scan of all pairs, as late in a fit. The upper one is a pass over
+        all pairs in tiles; one with a long list, early in a fit, takes about as long. Those of ``Newton`` are
+        estimated as 1.2 to 2.5 times those of ``LBFGS``. None for the backend "dask", whose speed is that of
+        its workers.
     evaluations : Range
         How many evaluations fits take that were measured with this solver, within ``max_iter``. Where yours
         ends depends on M.
@@ -270,15 +270,6 @@ def _evaluations(case: Case, max_iter: int) -> Range:
     return Range(min(low, max_iter + 1), min(high, of_a_step * max_iter + 1))
 
 
-def _passes(case: Case, timed: Seconds) -> Range:
-    """Return the seconds of a pass late in a fit, and early in it."""
-    if case.backend != "active":
-        return Range(timed.support, timed.tiles)
-    late = timed.support + least_share_of_scans(case.dtype) * timed.tiles
-    share = early_share(case.n, case.rank, case.dtype) if case.n_negative else 1.0
-    return Range(late, min(timed.tiles, max(late, timed.support + share * timed.tiles)))
-
-
 def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
     memory = memory_of(case)
     available = free_on_device() if case.backend == "cuda" else available_memory()
@@ -289,8 +280,9 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         with single_threaded_blas(), kept_threads():
             timed = calibrate(case, degrees)
         least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)
-        late, early = _passes(case, timed)
-        per = Range(float(least * (late + timed.solver)), float(most * (early + timed.solver)))
+        scans = least_share_of_scans(case.dtype) * timed.tiles if case.backend == "active" else 0.0
+        late = min(timed.support + scans, timed.tiles)
+        per = Range(float(least * (late + timed.solver)), float(most * (timed.tiles + timed.solver)))
         longest = limits.max_time or np.inf
         seconds = Range(*(float(min(a * b, longest)) for a, b in zip(per, evaluations, strict=True)))
     return Cost(

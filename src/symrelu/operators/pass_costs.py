@@ -30,9 +30,6 @@ _NS_OF_A_ROW = 16_000.0
 _ZEROS_WITH_SCANS = 8.0
 _FEWEST_SCANS = 0.25  # in a pass, on average
 
-# Part of the zeros that is positive in the first third of a fit from the imputed start, where it is largest.
-_POSITIVE_EARLY = 0.02
-
 
 def list_pays(n: int, rank: int, dtype: np.dtype[Any], positive: float) -> bool:
     """Return whether a pass over a list is faster than one over tiles.
@@ -61,17 +58,6 @@ def tile_cost(n: int, rank: int, dtype: np.dtype[Any]) -> float:
 def least_share_of_scans(dtype: np.dtype[Any]) -> float:
     """Return what the scans of a pass with a list cost late in a fit, as a part of a pass over tiles."""
     return _FEWEST_SCANS * _NS_IN_SCANS / (3 * _NS_IN_TILES[dtype.itemsize])
-
-
-def early_share(n: int, rank: int, dtype: np.dtype[Any]) -> float:
-    """Return what scan and zeros of a pass cost early in a fit, as a part of a pass over tiles.
-
-    It is one where tiles are faster.
-    """
-    positive = _POSITIVE_EARLY * n
-    if not list_pays(n, rank, dtype, positive):
-        return 1.0
-    return (list_cost(n, rank, positive) - _NS_OF_A_ROW) / tile_cost(n, rank, dtype)
 
 
 def list_cost(n: int, rank: int, positive: float) -> float:
