@@ -15,16 +15,15 @@ from scipy import sparse
 
 from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem, SymReLU, decompose
 from symrelu.fit import memory_model as module
-from symrelu.fit.memory_model import Case, memory_of
+from symrelu.fit.memory_model import _BYTES_OF_A_LISTED_ENTRY, Case, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import in_words
-from symrelu.kernels.pair_lists import most_pairs
-from symrelu.kernels.pair_passes import positive_pairs
+from symrelu.kernels.pair_lists import most_entries, scan_again, scan_all
+from symrelu.kernels.row_references import new_references
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
 from symrelu.kernels.tiles import tile_side
 from symrelu.kernels.vectors import compile_for
-from symrelu.operators import active
 
 SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen(), "newton": Newton()}
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
@@ -128,7 +127,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 from symrelu import Problem, decompose
-from symrelu.fit.memory_model import Case, memory_of
+from symrelu.fit.memory_model import _BYTES_OF_A_LISTED_ENTRY, Case, memory_of
 from symrelu.fit.settings import Model, Run, Start
 
 def ring(n, width):
@@ -196,26 +195,28 @@ def test_a_matrix_that_is_packed_already_counts_as_nothing():
 def test_lists_and_levels_count_only_where_they_can_exist():
     problem = Problem.of(graph(500, 6))
     assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
-    assert memory(problem, 2, backend="active").pairs == int((4 + 0.8 * (16 + 2 * 8)) * most_pairs(500, 2))
+    assert memory(problem, 2, backend="active").pairs == 15 * most_entries(500, 2)
     assert memory(problem, 2, init="multilevel").levels > 0
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_list_counts_its_arrays_and_those_of_its_positive_pairs(dtype):
-    """Oracle: the arrays themselves. In between, a pass holds values and columns twice."""
-    n, rank = 300, 3
-    op = Problem.of(graph(n, 6, dtype)).operator(np.ones(rank), backend="active")
-    op.always_lists = True
-    U = np.random.default_rng(0).standard_normal((n, rank)).astype(dtype)
-    listed = op._listed(U, 0.1)
-    positive = positive_pairs(U, U, listed)
-    listed_bytes = size(listed.indices) / len(listed.indices)
-    mirrored = positive.mirrored
-    positive_bytes = size(positive.indices, positive.values, mirrored.rows, mirrored.places)
-    positive_bytes = positive_bytes / len(positive.indices) + np.dtype(dtype).itemsize
-    each = listed_bytes + active.PREDICTED * positive_bytes
-    case = replace(CASE, n=n, rank=rank, backend="active", dtype=np.dtype(dtype))
-    assert memory_of(case).pairs == pytest.approx(each * most_pairs(n, rank), rel=0.01)
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_a_list_counts_what_scans_hold(share):
+    """Oracle: what is allocated, at the largest shares of the rows that are scanned again."""
+    n, rank, rng = 3000, 8, np.random.default_rng(0)
+    references, known = new_references(rng.standard_normal((n, rank)), np.ones(rank)), sparse.csr_array((n, n))
+    rows = np.flatnonzero(rng.random(n) < share)
+    old = scan_all(references, 0.0, known, n * n)
+    scan_again(old, rows, references, 0.0, known, n * n)  # compiles
+    for scan in (
+        lambda: scan_all(references, 0.0, known, n * n),
+        lambda: scan_again(old, rows, references, 0.0, known, n * n),
+    ):
+        tracemalloc.start()
+        new = scan()
+        peak = tracemalloc.get_traced_memory()[1] + 4 * len(old.indices)
+        tracemalloc.stop()
+        assert peak <= _BYTES_OF_A_LISTED_ENTRY * len(new.indices)
+    assert peak >= 0.75 * _BYTES_OF_A_LISTED_ENTRY * len(new.indices)
 
 
 CASE = Case(

@@ -6,8 +6,9 @@ from helpers import OPERATORS, PROBLEMS, evaluate, factor
 from numpy.linalg import norm
 from numpy.testing import assert_allclose
 
-from symrelu.kernels.pair_curvature import CurvedPairs, factored_rows, near_pairs, solve_factored
+from symrelu.kernels.pair_curvature import CurvedPairs, curved_pairs, factored_rows, solve_factored
 from symrelu.kernels.pair_lists import PairList
+from symrelu.kernels.pair_passes import Entries
 
 WITH_CURVATURE = [name for name in OPERATORS if not name.startswith(("torch", "cuda"))]
 
@@ -64,14 +65,21 @@ def test_with_reach_the_model_lies_above_what_changes_by_less(label):
     assert loss(X + change) <= (loss(X) + linear + curved / 2 + bent) * (1 + 1e-12)
 
 
-def test_near_pairs_are_those_within_reach():
+def test_zeros_within_reach_have_curvature():
     U = np.array([[1.0, 0.0], [0.0, 2.0], [-0.1, 1.0], [0.0, 0.0]])
-    everything = PairList(np.array([0, 4, 7, 9, 10]), np.array([0, 1, 2, 3, 1, 2, 3, 2, 3, 3], np.int32))
-    near = near_pairs(U, np.ones(2), everything, 0.2)
+    everything = PairList(np.arange(0, 17, 4), np.tile(np.arange(4, dtype=np.int32), 4))
+    no_support = Entries(np.zeros(5, np.int64), np.empty(0, np.int32), np.empty(0))
+
+    def near(reach):
+        return curved_pairs(U, np.ones(2), no_support, everything, 1.0, False, reach)
+
     # The cosine of rows 0 and 2 is -0.0995; rows 0 and 1 are orthogonal, and row 3 is zero.
-    assert near.indptr.tolist() == [0, 3, 5, 6, 6]
-    assert near.indices.tolist() == [0, 1, 2, 1, 2, 2]
-    assert len(near_pairs(U, np.ones(2), everything, 0.05).indices) == 5
+    assert near(0.2).indptr.tolist() == [0, 3, 6, 9, 9]
+    assert near(0.2).indices.tolist() == [0, 1, 2] * 3
+    assert_allclose(near(0.2).excess, [1, 0, 0, 0, 4, 2, 0, 2, 1.01])
+    part = 1 - 0.1 / (0.2 * np.sqrt(1.01))
+    assert_allclose(near(0.2).weights, [1, 1, part**2, 1, 1, 1, part**2, 1, 1])
+    assert near(0.05).indices.tolist() == [0, 1, 0, 1, 2, 1, 2]
 
 
 def test_a_row_without_pairs_has_the_ridge_alone():

@@ -28,20 +28,20 @@ def example(n, seed, zeros=0):
 
 
 def cosines_of(U, signs, known):
-    """Return the cosines of the pairs i <= j that may be listed, and -infinity for all others."""
+    """Return the cosines of the pairs that may be listed, and -infinity for all others."""
     lengths = np.linalg.norm(U, axis=1)
     cosines = (U * signs) @ U.T / np.maximum(np.outer(lengths, lengths), 1e-300)
     allowed = (known.toarray() == 0) & (lengths > 0) & (lengths > 0)[:, None]
-    return np.where(np.triu(allowed), cosines, -np.inf)
+    return np.where(allowed, cosines, -np.inf)
 
 
 def products_of(references, known):
-    """Return the exact products of the integers of the pairs i <= j that may be listed."""
+    """Return the exact products of the integers of the pairs that may be listed."""
     n, columns = len(references.nonzero), len(references.signs)
     rows = references.packed.transpose(0, 2, 1, 3).reshape(-1, 2 * references.packed.shape[1])
     rows = rows[:n, :columns].astype(np.int64)
     allowed = (known.toarray() == 0) & references.nonzero & references.nonzero[:, None]
-    return np.where(np.triu(allowed), (rows * references.signs) @ rows.T, np.iinfo(np.int64).min)
+    return np.where(allowed, (rows * references.signs) @ rows.T, np.iinfo(np.int64).min)
 
 
 def pairs_in(listed):
@@ -63,7 +63,10 @@ def test_all_pairs_above_the_threshold(slack, n):
 
 @given(st.integers(1, 150), st.integers(0, 1000), st.floats(0, 0.5))
 def test_after_some_rows_have_moved(n, seed, slack):
-    """The list is that of a new scan: exactly the products of integers above the threshold, in order."""
+    """The list is that of a new scan: exactly the products of integers above the threshold, in order.
+
+    A pair i, j is there as j, i too.
+    """
     rng, U, signs, known = example(n, seed, zeros=n // 5)
     references = new_references(U, signs)
     listed = scan_all(references, slack, known, 10**6)
@@ -75,6 +78,9 @@ def test_after_some_rows_have_moved(n, seed, slack):
         products = products_of(references, known)
         found = np.argwhere(products > -slack * SCALE**2)
         assert_array_equal(pairs_in(listed), pairs_in(scan_all(references, slack, known, 10**6)))
+        here = np.zeros((n, n), bool)
+        here[tuple(pairs_in(listed).T)] = True
+        assert_array_equal(here, here.T)
         # The threshold is a little lower, because a rounded reference can be longer than one.
         assert {*map(tuple, found)} <= {*map(tuple, pairs_in(listed))}
         assert products[tuple(pairs_in(listed).T)].min(initial=0) > -(slack + 1e-3) * SCALE**2
@@ -97,11 +103,9 @@ def test_a_scan_ends_when_all_calls_together_have_too_many():
     nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
     total, counts = np.full(1, 5), np.zeros(n, np.int64)
     everywhere = packed_bits(np.ones(n, np.bool_))
-    columns = scan_rows(
-        np.arange(n), *references, everywhere, everywhere, np.int32(0), *nothing, True, 4, total, counts
-    )
+    columns = scan_rows(np.arange(n), *references, everywhere, np.int32(0), *nothing, True, 4, total, counts)
     assert 0 < len(columns) == counts.sum() < n * (n + 1) // 2
-    assert total[0] == 5 + counts.sum()
+    assert total[0] == 5 + 2 * counts.sum() - np.count_nonzero(counts)  # the diagonal counts once
 
 
 @given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)))

@@ -189,7 +189,7 @@ def test_the_curvature_depends_on_the_factor_and_the_reach_alone():
 
 def test_a_reach_with_too_many_pairs_is_refused_whatever_came_before(monkeypatch):
     problem, rng = graph(100), np.random.default_rng(0)
-    monkeypatch.setattr("symrelu.operators.active.most_pairs", lambda n, rank: n * n // 4)
+    monkeypatch.setattr("symrelu.operators.active.most_entries", lambda n, rank: n * n // 2)
     _, listed = operators(problem, signs(5))
     U = rng.standard_normal((100, 5))
     assert listed.curvature(U, 0.9) is None

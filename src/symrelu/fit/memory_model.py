@@ -16,11 +16,10 @@ from symrelu.fit.backends import backend_of
 from symrelu.fit.device_memory import free_on_device, on_device
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import available_memory, in_words
-from symrelu.kernels.pair_lists import most_pairs
+from symrelu.kernels.pair_lists import most_entries
 from symrelu.kernels.streaming import bytes_of_a_desk
 from symrelu.kernels.threads import allowed_threads
 from symrelu.kernels.tiles import TILE, blocks_of, tile_side
-from symrelu.operators.active import PREDICTED
 from symrelu.problem import Problem
 from symrelu.solvers import LBFGS, Newton
 from symrelu.validation import stored
@@ -38,12 +37,9 @@ _SIGNED = 2
 _FACTORS_OF_A_START = 6
 _VECTORS_OF_A_START = 3
 
-# Bytes for each pair of a list. A scan holds the old list, the new one, and what it found with its transpose:
-# 11 to 15 were measured. A pass holds the columns of the list, and of each positive pair its column, row, place
-# and value, and parts that the system may not get back at once: 25 to 32 were measured in float64.
-_BYTES_OF_A_SCANNED_PAIR = 15
-_BYTES_OF_A_LISTED_PAIR = 4
-_BYTES_OF_A_POSITIVE_PAIR = 16  # and two values
+# Bytes for each entry of a list, while rows are scanned again: the old list, the new one in parts and as a whole,
+# and what was found with its transpose. 12 to 14 were measured.
+_BYTES_OF_A_LISTED_ENTRY = 15
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.
 _BYTES_OF_COARSER_ENTRIES = 100
@@ -261,12 +257,8 @@ def memory_of(case: Case) -> Memory:
 
 
 def _pairs(case: Case) -> int:
-    """Return the bytes of the longest list, with as many positive pairs as a pass over a list may have."""
-    if case.backend != "active":
-        return 0
-    positive = PREDICTED * (_BYTES_OF_A_POSITIVE_PAIR + 2 * case.dtype.itemsize)
-    each = max(_BYTES_OF_A_SCANNED_PAIR, _BYTES_OF_A_LISTED_PAIR + positive)
-    return int(each * most_pairs(case.n, case.rank))
+    """Return the bytes of the longest list."""
+    return _BYTES_OF_A_LISTED_ENTRY * most_entries(case.n, case.rank) if case.backend == "active" else 0
 
 
 def _matrix(case: Case) -> tuple[int, int, int, int]:

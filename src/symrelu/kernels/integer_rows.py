@@ -5,7 +5,8 @@ error that is known. Products of integers are exact: they are the same on all ma
 sum. And processors multiply 16-bit integers two to four times as fast as numbers in float32.
 
 *Packed* rows are an array of shape (strips, pairs, 64, 2), in which element [s, p, r, h] is column 2 p + h of
-row 64 s + r. Rows and columns that fill it up are zero.
+row 64 s + r; they are compared with all rows of a strip. *Plain* rows follow each other, for rows that are
+chosen one by one. Rows and columns that fill them up are zero.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from symrelu.kernels.vector_code import (
     INT32,
     INT64,
     Loop,
+    added_up,
     address_of,
     array_of,
     chosen,
@@ -38,10 +40,17 @@ SCALE = 2**15 - 1
 
 ROWS_AT_ONCE = 4
 
+_COLUMNS_OF_A_VECTOR = 32  # of a plain row: 64 bytes
+
 
 def packed_zeros(n: int, columns: int) -> np.ndarray:
     """Return packed rows of zeros."""
     return np.zeros((-(-n // STRIP), -(-columns // 2), STRIP, 2), np.int16)
+
+
+def plain_zeros(n: int, columns: int) -> np.ndarray:
+    """Return plain rows of zeros, in whole vectors."""
+    return np.zeros((n, -(-columns // _COLUMNS_OF_A_VECTOR) * _COLUMNS_OF_A_VECTOR), np.int16)
 
 
 def rounding_of_rows(columns: int) -> float:
@@ -69,6 +78,34 @@ def compare_rows(typingctx, rows, first, packed, strip, threshold, words):  # ty
     return types.void(rows, types.intp, packed, types.intp, types.int32, words), codegen
 
 
+@intrinsic
+def compare_chosen(typingctx, own, rows, a, b, c, d, threshold):  # type: ignore[no-untyped-def]
+    """Return four bits: whether the products of a row with four plain rows are above a threshold, an int32."""
+
+    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        left, table = (array_of(context, builder, signature.args[k], arguments[k]) for k in (0, 1))
+        columns = builder.extract_value(table.shape, 1)
+        starts = [
+            address_of(builder, table, builder.mul(builder.mul(arguments[k], columns), INT64(2)))
+            for k in range(2, 6)
+        ]
+        lanes = _COLUMNS_OF_A_VECTOR // 2
+        zero = ir.Constant(ir.VectorType(INT32, lanes), [0] * lanes)
+        loop = Loop(builder, [zero] * len(starts))
+        offset = builder.mul(loop.round, INT64(2 * _COLUMNS_OF_A_VECTOR))
+        factor = _numbers(builder, address_of(builder, left, offset), lanes)
+        sums = []
+        for start, total in zip(starts, loop.sums, strict=True):
+            column = _numbers(builder, builder.add(start, offset), lanes)
+            sums.append(builder.add(total, _sums_of_pairs(builder, factor, column)))
+        loop.end(sums, builder.sdiv(columns, INT64(_COLUMNS_OF_A_VECTOR)))
+        totals = added_up(builder, loop.sums, builder.add)
+        above = builder.icmp_signed(">", totals, repeated(builder, arguments[6], len(starts)))
+        return builder.zext(builder.bitcast(above, ir.IntType(len(starts))), INT64)
+
+    return types.int64(own, rows, *[types.intp] * 4, types.int32), codegen
+
+
 def _shape(context: Any) -> tuple[int, int]:
     """Return how many sums a vector has, and for how many rows there are registers."""
     features = context.codegen().magic_tuple()[2]
@@ -94,16 +131,21 @@ def _compare(builder: Any, arrays: Any, first: Any, strip: Any, threshold: Any, 
         )
         pair = _widened(builder, repeated(builder, load(builder, own, INT32, 4), lanes))
         for old, column in zip(loop.sums[k * parts : (k + 1) * parts], columns, strict=True):
-            # Processors have one instruction for this: products of 16-bit integers, and sums of two of them.
-            products = builder.mul(pair, column)
-            halves = [chosen(builder, products, range(half, 2 * lanes, 2)) for half in (0, 1)]
-            sums.append(builder.add(old, builder.add(*halves)))
+            sums.append(builder.add(old, _sums_of_pairs(builder, pair, column)))
     loop.end(sums, pairs)
     least = repeated(builder, threshold, lanes)
     for k in range(count):
         word = _word(builder, loop.sums[k * parts : (k + 1) * parts], least)
         place = builder.add(builder.mul(builder.add(first, INT64(k)), width), strip)
         store(builder, word, address_of(builder, words, builder.mul(place, INT64(8))), 8)
+
+
+def _sums_of_pairs(builder: Any, left: Any, right: Any) -> Any:
+    """Return the sums of two products each of 16-bit integers."""
+    # Processors have one instruction for this.
+    products = builder.mul(left, right)
+    halves = [chosen(builder, products, range(half, products.type.count, 2)) for half in (0, 1)]
+    return builder.add(*halves)
 
 
 def _numbers(builder: Any, address: Any, lanes: int) -> Any:

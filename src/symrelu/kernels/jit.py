@@ -18,14 +18,23 @@ from symrelu.kernels.one_time_warnings import warn_once
 FASTMATH = {"reassoc", "contract"}
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile ``function`` to run without the GIL, and cache the machine code if the cache is writable."""
-    dispatcher = njit(nogil=True, fastmath=FASTMATH)(function)
+    dispatcher = njit(nogil=True, fastmath=FASTMATH, **options)(function)
     # Without a cache directory (read-only installs), every process compiles.
     with suppress(RuntimeError, OSError):
         # This is what cache=True does. Numba uses the cache before and after compiling, never during a call.
         dispatcher._cache = ForgivingCache(function)
     return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function, which makes no array or slice of one, into those that call it.
+
+    Otherwise each call counts as a reference to each array that is passed. That takes 5 ns for each, and many
+    times as long if several threads count references to the same array.
+    """
+    return compiled(function, forceinline=True, _nrt=False)
 
 
 class ForgivingCache(FunctionCache):

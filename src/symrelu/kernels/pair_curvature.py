@@ -25,17 +25,28 @@ from scipy.sparse import csr_array
 
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
-from symrelu.kernels.pair_passes import Entries, PositivePairs, positive_pairs, product_of_rows
+from symrelu.kernels.pair_passes import (
+    ENTRIES_AT_ONCE,
+    SLOWNESS,
+    Entries,
+    begin_row,
+    compute_entries,
+    directions,
+    new_desk,
+)
+from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
 from symrelu.kernels.row_systems import factorise, substitute
 from symrelu.kernels.threads import run_tasks, shares, workers_for
+from symrelu.kernels.vectors import concatenated
 
-# A multiplication in a product of two single rows takes as long as this many in a product of matrices.
+
+# A multiplication in a system of a row takes as long as this many in a product of matrices.
 _SLOWNESS = 12
 
 
 class CurvedPairs(NamedTuple):
-    """The pairs that have curvature, by row: both i, j and j, i."""
+    """The pairs that have curvature, by row: first those of the support, then zeros; both i, j and j, i."""
 
     indptr: np.ndarray  # int64
     indices: np.ndarray  # int32
@@ -43,30 +54,11 @@ class CurvedPairs(NamedTuple):
     excess: np.ndarray  # of E
 
 
-def near_pairs(U: np.ndarray, signs: np.ndarray, listed: PairList, reach: float) -> PositivePairs:
-    """Return the listed pairs with X > -reach |u_i| |u_j|.
-
-    Parameters
-    ----------
-    U : ndarray of shape (n, rank)
-    signs : ndarray of shape (rank,)
-        Of the columns, in the type of U.
-    listed : PairList
-    reach : float
-    """
-    return positive_pairs(U, U * signs, listed, _widths(U, reach))
-
-
-def _widths(U: np.ndarray, reach: float) -> np.ndarray:
-    """Return numbers whose products are reach |u_i| |u_j|."""
-    return np.sqrt(U.dtype.type(reach) * np.sum(U * U, axis=1))
-
-
 def curved_pairs(
     U: np.ndarray,
     signs: np.ndarray,
     support: Entries,
-    near: PositivePairs,
+    listed: PairList,
     zero_weight: Any,
     at_least: bool,
     reach: float,
@@ -77,48 +69,63 @@ def curved_pairs(
     ----------
     U, signs, support, zero_weight, at_least
         As in :func:`~symrelu.kernels.pair_passes.pass_over_pairs`.
-    near : PositivePairs
-        All zeros of M that :func:`near_pairs` returns with this reach.
+    listed : PairList
+        At least all zeros of M with X > -reach |u_i| |u_j|.
     reach : float
     """
     n, rank = U.shape
-    signed, widths = U * signs, _widths(U, reach)
-    lengths = np.diff(support.indptr) + np.diff(near.indptr) + np.diff(near.mirrored.indptr)
+    U = np.ascontiguousarray(U)
+    widths = np.sqrt(U.dtype.type(reach) * np.sum(U * U, axis=1))  # their products are reach |u_i| |u_j|
+    none = directions(U, signs, wanted=False)
+    workers = workers_for(SLOWNESS * rank * (len(support.indices) + len(listed.indices)))
+    parts = shares(n, workers)
+    found: list[Any] = [None] * len(parts)
+    counts = np.empty(n, np.int64)
+
+    def find(number: int) -> None:
+        part = parts[number]
+        found[number] = curved_part(
+            part.start, part.stop, U, signs, widths, support, listed, none, zero_weight, at_least, counts
+        )
+
+    run_tasks(find, range(len(parts)), workers)
     indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    size = indptr[-1]
-    pairs = CurvedPairs(indptr, np.empty(size, np.int32), np.empty(size, U.dtype), np.empty(size, U.dtype))
-    workers = workers_for(_SLOWNESS * rank * len(support.indices))
-    run_tasks(
-        lambda part: fill_rows(
-            part.start, part.stop, signed, U, widths, support, near, zero_weight, at_least, pairs
-        ),
-        shares(n, workers),
-        workers,
-    )
-    return pairs
+    np.cumsum(counts, out=indptr[1:])
+    types = (np.int32, U.dtype, U.dtype)
+    return CurvedPairs(indptr, *(concatenated([part[k] for part in found], types[k]) for k in range(3)))
 
 
 @compiled
-def fill_rows(first, last, A, B, widths, support, near, zero_weight, at_least, pairs):  # type: ignore[no-untyped-def]
-    """Write the pairs of some rows: first the support, then the near zeros in the order of the columns."""
-    one, mirrored = A.dtype.type(1), near.mirrored
+def curved_part(  # type: ignore[no-untyped-def]
+    first, last, U, signs, widths, support, listed, directions, zero_weight, at_least, counts
+):
+    """Return the columns, weights and excesses of some rows, and write how many each has."""
+    most = support.indptr[last] - support.indptr[first] + listed.indptr[last] - listed.indptr[first]
+    pairs = CurvedPairs(
+        np.empty(0, np.int64), np.empty(most, np.int32), np.empty(most, U.dtype), np.empty(most, U.dtype)
+    )
+    desk, one, at = new_desk(U, directions), U.dtype.type(1), 0
     for i in range(first, last):
-        at = pairs.indptr[i]
-        for p in range(support.indptr[i], support.indptr[i + 1]):
-            j, m = support.indices[p], support.values[p]
-            e = product_of_rows(A, i, B, j) - m
-            free = e if at_least and e > 0 else 0 * e
-            write_pair(pairs, at, j, one, free, widths[i] * widths[j], 0 * e if free > 0 else e)
-            at += 1
-        for q in range(mirrored.indptr[i], mirrored.indptr[i + 1]):
-            j, x = mirrored.rows[q], near.values[mirrored.places[q]]
-            write_pair(pairs, at, j, zero_weight, -x, widths[i] * widths[j], zero_weight * max(x, 0 * x))
-            at += 1
-        for p in range(near.indptr[i], near.indptr[i + 1]):
-            j, x = near.indices[p], near.values[p]
-            write_pair(pairs, at, j, zero_weight, -x, widths[i] * widths[j], zero_weight * max(x, 0 * x))
-            at += 1
+        before = at
+        begin_row(i, U, signs, directions, desk)
+        for begin in range(support.indptr[i], support.indptr[i + 1], ENTRIES_AT_ONCE):
+            end = min(begin + ENTRIES_AT_ONCE, support.indptr[i + 1])
+            inner_products(desk.own, U, support.indices, begin, end - begin, desk.values)
+            for p in range(begin, end):
+                j, e = support.indices[p], desk.values[p - begin] - support.values[p]
+                free = e if at_least and e > 0 else 0 * e
+                write_pair(pairs, at, j, one, free, widths[i] * widths[j], 0 * e if free > 0 else e)
+                at += 1
+        for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
+            size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
+            for p in range(compute_entries(listed.indices, begin, size, U, directions, desk)):
+                j, x = desk.columns[p], desk.values[p]
+                width = widths[i] * widths[j]
+                if x > -width:
+                    write_pair(pairs, at, j, zero_weight, -x, width, zero_weight * max(x, 0 * x))
+                    at += 1
+        counts[i] = at - before
+    return pairs.indices[:at].copy(), pairs.weights[:at].copy(), pairs.excess[:at].copy()
 
 
 @compiled
@@ -152,7 +159,7 @@ def curvature_product(
     D = np.ascontiguousarray(D)
     out = np.empty((n, rank), V.dtype)
     weight = V.dtype.type(alpha)
-    workers = workers_for(2 * _SLOWNESS * rank * len(pairs.indices))
+    workers = workers_for(4 * SLOWNESS * rank * len(pairs.indices))
     run_tasks(
         lambda part: multiply_rows(part.start, part.stop, pairs, V, signs, D, weight, out),
         shares(n, workers),
@@ -164,24 +171,32 @@ def curvature_product(
 @compiled
 def multiply_rows(first, last, pairs, V, signs, D, alpha, out):  # type: ignore[no-untyped-def]
     """Write some rows of the product."""
-    rank = V.shape[1]
-    along_V, along_D = np.empty(rank, V.dtype), np.empty(rank, V.dtype)
+    plus, along = np.ones_like(signs), np.empty((2, V.shape[1]), V.dtype)
+    own_V, own_D, sum_of_V, sum_of_D = padded_row(V), padded_row(D), padded_row(V), padded_row(D)
+    changes = np.empty(ENTRIES_AT_ONCE + TOGETHER - 1, V.dtype)
+    others, columns = np.empty_like(changes), np.empty(ENTRIES_AT_ONCE, np.int32)
     for i in range(first, last):
-        along_V[:] = 0
-        along_D[:] = 0
-        for p in range(pairs.indptr[i], pairs.indptr[i + 1]):
-            j, e = pairs.indices[p], pairs.excess[p]
-            change = V.dtype.type(0)
-            for c in range(rank):
-                change += D[i, c] * V[j, c] + V[i, c] * D[j, c]
-            change *= pairs.weights[p]
-            for c in range(rank):
-                along_V[c] += change * V[j, c]
-            if e != 0:  # not so for pairs that are only near
-                for c in range(rank):
-                    along_D[c] += e * D[j, c]
-        for c in range(rank):
-            out[i, c] = 2 * (along_V[c] + signs[c] * along_D[c]) + alpha * D[i, c]
+        lay_out(V, i, plus, own_V)
+        lay_out(D, i, plus, own_D)
+        sum_of_V[:] = 0
+        sum_of_D[:] = 0
+        for begin in range(pairs.indptr[i], pairs.indptr[i + 1], ENTRIES_AT_ONCE):
+            size = min(ENTRIES_AT_ONCE, pairs.indptr[i + 1] - begin)
+            inner_products(own_D, V, pairs.indices, begin, size, changes)
+            inner_products(own_V, D, pairs.indices, begin, size, others)
+            for p in range(size):
+                columns[p] = pairs.indices[begin + p]
+                changes[p] = pairs.weights[begin + p] * (changes[p] + others[p])
+            add_multiples(V, columns, changes, size, sum_of_V)
+            count = 0
+            for p in range(size):  # pairs that are only near have no excess
+                columns[count], others[count] = columns[p], pairs.excess[begin + p]
+                count += pairs.excess[begin + p] != 0
+            add_multiples(D, columns, others, count, sum_of_D)
+        write_sum(sum_of_V, along, 0)
+        write_sum(sum_of_D, along, 1)
+        for c in range(V.shape[1]):
+            out[i, c] = 2 * (along[0, c] + signs[c] * along[1, c]) + alpha * D[i, c]
 
 
 def factored_rows(pairs: CurvedPairs, V: np.ndarray, ridge: float) -> np.ndarray:
@@ -268,6 +283,5 @@ def compile_curvature(dtype: np.dtype[Any]) -> None:
     support = Entries(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2, dtype))
     known = csr_array((support.values, support.indices, support.indptr), shape=(2, 2))
     listed = scan_all(new_references(U, one), 0.1, known, 3)
-    near = near_pairs(U, one, listed, 0.1)
-    pairs = curved_pairs(U, one, support, near, dtype.type(1), False, 0.1)
+    pairs = curved_pairs(U, one, support, listed, dtype.type(1), False, 0.1)
     solve_factored(factored_rows(pairs, U, 1.0), curvature_product(pairs, U, one, 0.0, U))

@@ -14,7 +14,8 @@ scanned again, against the references of all others.
 References are rounded to 16-bit integers, whose products are exact (:mod:`symrelu.kernels.integer_rows`): a_i
 is the distance of the rounded one, and as that can be longer than one, the threshold is a little lower.
 
-Lists hold pairs i <= j at row i, with columns in ascending order, and neither support nor unobserved entries.
+Lists hold a pair i, j at both of its rows, so that each row can be computed without the others, and neither
+support nor unobserved entries.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ _SHARES_OF_A_WORKER = 6
 
 _FIRST_CAPACITY = 1024  # columns found by a call; the array grows if there are more
 
-# Pairs of a list per row, as a multiple of the rank: the memory of a list is then that of a few factors.
-_PAIRS_PER_COLUMN = 32
+# Entries of a list per row, as a multiple of the rank: the memory of a list is then that of some factors.
+_ENTRIES_PER_COLUMN = 64
 
 
 class PairList(NamedTuple):
-    """Pairs i <= j, as the columns j of each row i in ascending order."""
+    """Pairs i, j, as the columns j of each row i in ascending order: a pair is there as j, i as well."""
 
     indptr: np.ndarray  # int64
     indices: np.ndarray  # int32
@@ -68,9 +69,9 @@ class TooManyPairs(Exception):
     """A scan found more pairs than were allowed."""
 
 
-def most_pairs(n: int, rank: int) -> int:
-    """Return the number of pairs that a list may hold."""
-    return min(_PAIRS_PER_COLUMN * rank * n, n * (n + 1) // 2)
+def most_entries(n: int, rank: int) -> int:
+    """Return the number of entries that a list may have; a pair of two items has two."""
+    return min(_ENTRIES_PER_COLUMN * rank * n, n * n)
 
 
 def scan_all(references: References, slack: float, known: Any, most: int) -> PairList:
@@ -83,11 +84,20 @@ def scan_all(references: References, slack: float, known: Any, most: int) -> Pai
     known : csr_array
         Its stored entries are left out.
     most : int
-        Allowed number of pairs; with more, TooManyPairs is raised.
+        Allowed number of entries; with more, TooManyPairs is raised.
     """
     n = len(references.nonzero)
-    indptr, indices = _scan(np.arange(n), np.ones(n, np.bool_), references, slack, known, most, symmetric=True)
-    return PairList(indptr, indices)
+    rows = np.arange(n)
+    indptr, upper = _scan(rows, references, slack, known, most, symmetric=True)
+    # Entries below the diagonal come first in each row.
+    both = transposed(rows, indptr, upper, np.ones(n, np.bool_), np.diff(indptr))
+    workers = workers_for(_WORK_OF_MERGING * len(upper))
+    run_tasks(
+        lambda part: copy_rows(part.start, part.stop, indptr, upper, both.ends, both.rows),
+        shares(n, workers),
+        workers,
+    )
+    return PairList(both.indptr, both.rows)
 
 
 def scan_again(
@@ -105,13 +115,11 @@ def scan_again(
         As in :func:`scan_all`.
     """
     n = len(references.nonzero)
-    moved = np.zeros(n, np.bool_)
-    moved[rows] = True
-    found = PairList(*_scan(rows, moved, references, slack, known, most, symmetric=False))
-    lower = transposed(rows, *found, n, below=True)
-    lower_list = PairList(lower.indptr, lower.rows)
+    found = PairList(*_scan(rows, references, slack, known, most, symmetric=False))
     place = np.full(n, -1, np.int64)  # of each row among those that were scanned
     place[rows] = np.arange(len(rows))
+    kept = place < 0
+    others = transposed(rows, *found, kept, np.zeros(n, np.int64))
     workers = workers_for(_WORK_OF_MERGING * len(old.indices))
     parts = shares(n, workers)
     merged: list[Any] = [None] * len(parts)
@@ -119,7 +127,9 @@ def scan_again(
 
     def merge(number: int) -> None:
         part = parts[number]
-        merged[number] = merge_rows(part.start, part.stop, *old, moved, place, *found, *lower_list, lengths)
+        merged[number] = merge_rows(
+            part.start, part.stop, *old, kept, place, *found, others.indptr, others.rows, lengths
+        )
 
     run_tasks(merge, range(len(parts)), workers)
     indptr = _starts(lengths)
@@ -134,7 +144,6 @@ def _starts(counts: np.ndarray) -> np.ndarray:
 
 def _scan(
     rows: np.ndarray,
-    moved: np.ndarray,
     references: References,
     slack: float,
     known: Any,
@@ -144,14 +153,12 @@ def _scan(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return where the columns of each of the given rows begin, and the columns.
 
-    With ``symmetric`` only columns from the row on count. Otherwise all do, except that of a pair of rows that
-    have both moved only the lower row lists the other.
+    With ``symmetric``, columns before the row are left out.
     """
     n, columns = len(references.nonzero), len(references.signs)
     longest = 1 + rounding_of_rows(columns)  # of a reference
     threshold = np.int32(max(np.floor(-slack * longest**2 * SCALE**2) - 1, np.iinfo(np.int32).min))
     wanted = packed_bits(references.nonzero)
-    unwanted_below = packed_bits(moved)
     pairs = len(rows) * n / (2 if symmetric else 1)
     workers = workers_for(pairs * (columns * _WORK_OF_A_COLUMN + _WORK_OF_A_PAIR))
     size = -(-len(rows) // (_SHARES_OF_A_WORKER * workers * _GROUP)) * _GROUP
@@ -163,9 +170,8 @@ def _scan(
     def scan(number: int) -> None:
         part = parts[number]
         found[number] = scan_rows(
-            rows[part], *references, wanted, unwanted_below, threshold, indptr, indices, symmetric, most, total,
-            counts[part],
-        )  # fmt: skip
+            rows[part], *references, wanted, threshold, indptr, indices, symmetric, most, total, counts[part]
+        )
 
     run_tasks(scan, range(len(parts)), workers)
     if total[0] > most:
@@ -189,7 +195,6 @@ def scan_rows(  # type: ignore[no-untyped-def]
     nonzero,
     signs,
     wanted,
-    unwanted_below,
     threshold,
     indptr,
     indices,
@@ -200,8 +205,8 @@ def scan_rows(  # type: ignore[no-untyped-def]
 ):
     """Return the columns whose product with some rows is above the threshold, and count them by row.
 
-    Columns must be in ``wanted``, and those below the row not in ``unwanted_below``, sets of bits. It stops if
-    all calls together have found more than ``most`` columns, which they add to ``total``.
+    Columns must be in ``wanted``, a set of bits; with ``symmetric``, those before the row are left out. It stops
+    if all calls together have found more than ``most`` entries of a list, which they add to ``total``.
     """
     strips = len(packed)
     signed = np.zeros((_GROUP, 2 * packed.shape[1]), np.int16)
@@ -216,16 +221,18 @@ def scan_rows(  # type: ignore[no-untyped-def]
         for strip in range(first, strips):
             for k in range(0, count, ROWS_AT_ONCE):
                 compare_rows(signed, k, packed, strip, threshold, words)
-        before = size
+        entries = 0
         for k in range(count):
             i = rows[begin + k]
             if nonzero[i]:
-                clear_unwanted(i, words[k], first, wanted, unwanted_below, indptr, indices)
-                counts[begin + k] = ones_of(words[k], first, strips)
-                if size + counts[begin + k] > len(columns):
-                    columns = enlarged(columns, size + counts[begin + k])
+                clear_unwanted(i, words[k], first, wanted, symmetric, indptr, indices)
+                number = ones_of(words[k], first, strips)
+                if size + number > len(columns):
+                    columns = enlarged(columns, size + number)
+                entries += 2 * number - has_bit(words[k], i) if symmetric else number
+                counts[begin + k] = number
                 size = write_ones(words[k], first, strips, columns, size)
-        if fetch_add(total, 0, size - before) + size - before > most:
+        if fetch_add(total, 0, entries) + entries > most:
             break
     return columns[:size].copy()
 
@@ -240,18 +247,24 @@ def sign_rows(rows, packed, signs, signed):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def clear_unwanted(i, words, first, wanted, unwanted_below, indptr, indices):  # type: ignore[no-untyped-def]
+def clear_unwanted(i, words, first, wanted, symmetric, indptr, indices):  # type: ignore[no-untyped-def]
     """Clear the bits of a row at columns that do not count, in words from the number ``first`` on."""
-    own = i // STRIP
     for w in range(first, len(wanted)):
         words[w] &= wanted[w]
-    for w in range(first, own):
-        words[w] &= ~unwanted_below[w]
-    words[own] &= ~(unwanted_below[own] & ((np.int64(1) << np.int64(i % STRIP)) - 1))
+    if symmetric:
+        for w in range(first, i // STRIP):
+            words[w] = 0
+        words[i // STRIP] &= ~((np.int64(1) << np.int64(i % STRIP)) - 1)
     for p in range(indptr[i], indptr[i + 1]):
         w = indices[p] // STRIP
         if w >= first:
             words[w] &= ~(np.int64(1) << np.int64(indices[p] % STRIP))
+
+
+@compiled
+def has_bit(words, i):  # type: ignore[no-untyped-def]
+    """Return bit i of some words."""
+    return (words[i // STRIP] >> np.int64(i % STRIP)) & 1
 
 
 @compiled
@@ -284,31 +297,39 @@ def enlarged(columns, least):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def copy_rows(first, last, indptr, indices, starts, out):  # type: ignore[no-untyped-def]
+    """Copy the columns of some rows, those of each row to where it begins in ``out``."""
+    for i in range(first, last):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[starts[i] + p - indptr[i]] = indices[p]
+
+
+@compiled
 def merge_rows(  # type: ignore[no-untyped-def]
-    first, last, indptr, indices, moved, place, found_indptr, found, lower_indptr, lower, lengths
+    first, last, indptr, indices, kept, place, found_indptr, found, others_indptr, others, lengths
 ):
     """Return the rows from ``first`` to ``last`` of the new list, one after the other, and write their lengths.
 
-    A row that has moved has what the scan found from its diagonal on. Another one keeps its pairs with rows
-    that have not moved, and gets those in which the scan of a later row found it.
+    A row that was scanned has what was found. Another one keeps its pairs with rows that were not scanned, and
+    gets those in whose scan it was found.
     """
-    most = indptr[last] - indptr[first] + lower_indptr[last] - lower_indptr[first]
+    most = indptr[last] - indptr[first] + others_indptr[last] - others_indptr[first]
     for i in range(first, last):
-        if moved[i]:
+        if not kept[i]:
             most += found_indptr[place[i] + 1] - found_indptr[place[i]]
     new, at = np.empty(most, np.int32), 0
     for i in range(first, last):
         begin = at
-        if moved[i]:
-            for p in range(found_indptr[place[i]], found_indptr[place[i] + 1]):
-                new[at] = found[p]
-                at += found[p] >= i
-        else:
+        if kept[i]:
             # Written in any case, since branches would often be predicted wrongly.
             for p in range(indptr[i], indptr[i + 1]):
                 new[at] = indices[p]
-                at += not moved[indices[p]]
-            at = insert_sorted(new, begin, at, lower[lower_indptr[i] : lower_indptr[i + 1]])
+                at += kept[indices[p]]
+            at = insert_sorted(new, begin, at, others[others_indptr[i] : others_indptr[i + 1]])
+        else:
+            for p in range(found_indptr[place[i]], found_indptr[place[i] + 1]):
+                new[at] = found[p]
+                at += 1
         lengths[i] = at - begin
     return new[:at].copy()
 

@@ -1,9 +1,9 @@
 """One pass over the support of M and a list of its zeros, in place of all pairs.
 
-The list holds at least the zeros with X > 0 (:mod:`symrelu.kernels.pair_lists`). First X is computed for the
-listed pairs, and the positive ones are kept, each with both of its items. Then every row sums up its part of
-the residual times V: first its support, then its positive zeros, in the order of the columns. What was listed
-in addition makes no difference: the result depends on U alone.
+The list holds at least the zeros with X > 0 (:mod:`symrelu.kernels.pair_lists`), and both items of a pair have
+it. So every row computes its own part of X, and sums up its part of the residual times V: first its support,
+then its positive zeros, in the order of the columns. What was listed in addition makes no difference: the
+result depends on U alone.
 """
 
 from __future__ import annotations
@@ -12,28 +12,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.kernels.jit import compiled
+from symrelu.kernels.bits import trailing_zeros
+from symrelu.kernels.integer_rows import SCALE, compare_chosen
+from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.row_references import directions_of, rounding_of_cosines
+from symrelu.kernels.row_products import (
+    TOGETHER,
+    add_multiples,
+    inner_products,
+    lay_out,
+    padded_row,
+    write_sum,
+)
+from symrelu.kernels.row_references import full_slack, integer_directions
 from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.tiles import Sums
-from symrelu.kernels.transposition import Transposed, transposed
-from symrelu.kernels.vectors import concatenated, cross_gram
+from symrelu.kernels.vectors import cross_gram
 
-# A multiplication in a product of two single rows takes as long as this many in a product of matrices.
-_SLOWNESS = 24
+# A multiplication of single rows takes as long as this many in a product of matrices.
+SLOWNESS = 4
 
 # Multiple of eps that sums of squares can lose.
 _ROUNDING = 100
 
-
-class PositivePairs(NamedTuple):
-    """The pairs i <= j of zeros of M with X > 0 or close to it, at row i, with columns in ascending order."""
-
-    indptr: np.ndarray  # int64
-    indices: np.ndarray  # int32
-    values: np.ndarray  # of X
-    mirrored: Transposed  # the pairs i < j at row j
+# Entries of a row of X that are computed at once, at most 64: their rows of U stay in the cache until they are
+# summed up.
+ENTRIES_AT_ONCE = 64
 
 
 class Entries(NamedTuple):
@@ -44,187 +48,221 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
-def positive_pairs(
-    U: np.ndarray,
-    signed: np.ndarray,
-    listed: PairList,
-    widths: np.ndarray | None = None,
-    *,
-    mostly_negative: bool = True,
-) -> PositivePairs:
-    """Return the listed pairs with X > 0, for X = signed U^T, and those that are close to it.
+class Directions(NamedTuple):
+    """The rows of U, scaled to length one and rounded, to find entries of X that are clearly negative."""
 
-    Parameters
-    ----------
-    U : ndarray of shape (n, rank)
-    signed : ndarray of shape (n, rank)
-        U times the signs of the columns.
-    listed : PairList
-    widths : ndarray of shape (n,), optional
-        Pairs with X > -widths[i] * widths[j] are returned too.
-    mostly_negative : bool
-        Whether it pays to look for clearly negative pairs in float32 first. No result depends on it.
-    """
-    n, rank = U.shape
-    margins = np.empty(0, U.dtype) if widths is None else widths
-    rounded = mostly_negative and widths is None and U.dtype != np.float32
-    directions = directions_of(U, np.float32) if rounded else np.empty((0, rank), np.float32)
-    least = np.float32(-rounding_of_cosines(rank))
-    workers = workers_for(_SLOWNESS * rank * len(listed.indices))
-    parts = shares(n, workers)
-    found: list[Any] = [None] * len(parts)
-    counts = np.zeros(n, np.int64)
+    rows: np.ndarray  # plain rows of integers (integer_rows.py); none: nothing is looked for
+    signs: np.ndarray  # int16, of the columns
+    least: Any  # int32; where a product is at most this number, X is negative
 
-    def compare(number: int) -> None:
-        part = parts[number]
-        found[number] = positive_part(
-            part.start, part.stop, signed, U, margins, directions, least, *listed, counts
-        )
 
-    run_tasks(compare, range(len(parts)), workers)
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    indices = concatenated([part[0] for part in found], np.int32)
-    values = concatenated([part[1] for part in found], U.dtype)
-    found.clear()  # half of the memory, before more is needed
-    return PositivePairs(indptr, indices, values, transposed(np.arange(n), indptr, indices, n, below=False))
+class Desk(NamedTuple):
+    """What a thread needs for a few entries of a row of X."""
+
+    own: np.ndarray  # the row of U, with the signs, and laid out
+    own_direction: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+
+def directions(U: np.ndarray, signs: np.ndarray, *, wanted: bool) -> Directions:
+    """Return the directions of the rows of U, or none."""
+    rows = integer_directions(U if wanted else U[:0])
+    least = -full_slack(0.0, U.shape[1]) * SCALE**2
+    return Directions(rows, signs.astype(np.int16), np.int32(max(np.floor(least), np.iinfo(np.int32).min)))
 
 
 @compiled
-def positive_part(  # type: ignore[no-untyped-def]
-    first, last, A, B, widths, directions, least, indptr, indices, counts
-):
-    """Return columns and values of the listed entries of A B^T above minus their width, for some rows.
+def new_desk(U, directions):  # type: ignore[no-untyped-def]
+    """Return a desk for rows of X = U * s U^T."""
+    return Desk(
+        padded_row(U),
+        np.zeros(directions.rows.shape[1], np.int16),
+        np.empty(ENTRIES_AT_ONCE, np.int32),
+        np.empty(ENTRIES_AT_ONCE + TOGETHER - 1, U.dtype),
+    )
 
-    If there are ``directions``, those of the rows of B, the entries are first computed in float32, which takes
-    a fourth of the time, and exactly where these cosines are above ``least``, so not clearly negative.
+
+@inlined
+def begin_row(i, U, signs, directions, desk):  # type: ignore[no-untyped-def]
+    """Lay out row i of U."""
+    lay_out(U, i, signs, desk.own)
+    if len(directions.rows) > 0:
+        for c in range(directions.signs.size):
+            desk.own_direction[c] = directions.signs[c] * directions.rows[i, c]
+
+
+@inlined
+def compute_entries(columns, first, size, U, directions, desk):  # type: ignore[no-untyped-def]
+    """Write those of some columns whose entries are not clearly negative, with the entries, to a desk.
+
+    ``size``, at most ENTRIES_AT_ONCE, are given, from the place ``first`` on, and it is returned how many are
+    written.
     """
-    size = indptr[last] - indptr[first]
-    columns, values = np.empty(size, np.int32), np.empty(size, A.dtype)
-    rank, rounded = A.shape[1], len(directions) > 0
-    own = np.empty((1, rank), np.float32)
-    at = 0
-    for i in range(first, last):
-        before = at
-        if rounded:
-            for c in range(rank):  # with the signs of the columns
-                own[0, c] = directions[i, c] if A[i, c] == B[i, c] else -directions[i, c]
-        for p in range(indptr[i], indptr[i + 1]):
-            if rounded and product_of_rows(own, 0, directions, indices[p]) <= least:
-                continue
-            x = product_of_rows(A, i, B, indices[p])
-            if x > 0 or (len(widths) > 0 and x > -widths[i] * widths[indices[p]]):
-                columns[at] = indices[p]
-                values[at] = x
-                at += 1
-        counts[i] = at - before
-    return columns[:at].copy(), values[:at].copy()
-
-
-@compiled
-def product_of_rows(A, i, B, j):  # type: ignore[no-untyped-def]
-    """Return the inner product of two rows."""
-    total = A.dtype.type(0)
-    for c in range(A.shape[1]):
-        total += A[i, c] * B[j, c]
-    return total
+    count = 0
+    if len(directions.rows) > 0:
+        word, last = np.int64(0), first + size - 1
+        for p in range(0, size, TOGETHER):
+            word |= compare_chosen(
+                desk.own_direction,
+                directions.rows,
+                np.intp(columns[first + p]),
+                np.intp(columns[min(first + p + 1, last)]),
+                np.intp(columns[min(first + p + 2, last)]),
+                np.intp(columns[min(first + p + 3, last)]),
+                directions.least,
+            ) << np.int64(p)
+        while word != 0:
+            place = first + trailing_zeros(word)
+            if place <= last:  # the last column may have been compared several times
+                desk.columns[count] = columns[place]
+                count += 1
+            word &= word - 1
+    else:
+        for p in range(size):
+            desk.columns[p] = columns[first + p]
+        count = size
+    inner_products(desk.own, U, desk.columns, 0, count, desk.values)
+    return count
 
 
 def pass_over_pairs(
     U: np.ndarray,
-    signed: np.ndarray,
+    signs: np.ndarray,
     V: np.ndarray | None,
     support: Entries,
     unknown: Entries,
-    positive: PositivePairs,
+    listed: PairList,
     zero_weight: Any,
     at_least: bool,
+    *,
+    mostly_negative: bool = False,
 ) -> tuple[np.ndarray | None, Sums]:
-    """Return R V and the sums of squares, where R is the residual at X = signed U^T.
+    """Return R V and the sums of squares, where R is the residual at X = U * s U^T.
 
     Parameters
     ----------
-    U, signed
-        As in :func:`positive_pairs`.
+    U : ndarray of shape (n, rank)
+    signs : ndarray of shape (rank,)
+        Of the columns, in the type of U.
     V : ndarray of shape (n, columns), or None
         Without V only the sums are computed.
     support, unknown : Entries
-    positive : PositivePairs
-        All zeros of M with X > 0.
+    listed : PairList
+        At least all zeros of M with X > 0.
     zero_weight : float of the type of U
     at_least : bool
         Whether X >= M suffices on the support.
+    mostly_negative : bool
+        Whether it pays to look for clearly negative entries with integers first. No result depends on it.
     """
     n, rank = U.shape
+    U = np.ascontiguousarray(U)
     right = np.empty((n, 0), U.dtype) if V is None else np.ascontiguousarray(V)
-    out = np.zeros(right.shape, U.dtype)
+    out = np.empty(right.shape, U.dtype)
     sums = np.zeros((n, len(Sums._fields)))
-    squares = np.zeros(n)  # of X, over all entries that are visited
+    squares = np.empty(n)  # of X, over the entries that are visited and not negative zeros
+    rounded = directions(U, signs, wanted=mostly_negative)
 
     def add(part: slice) -> None:
         add_rows(
-            part.start, part.stop, signed, U, right, support, unknown, positive, zero_weight, at_least,
+            part.start, part.stop, U, signs, right, support, unknown, listed, rounded, zero_weight, at_least,
             out, sums, squares,
         )  # fmt: skip
 
-    zeros = len(positive.indices) + len(positive.mirrored.rows)
-    entries = len(support.indices) + len(unknown.indices) + zeros
-    workers = workers_for(_SLOWNESS * (rank + right.shape[1]) * entries)
+    entries = len(support.indices) + len(unknown.indices) + len(listed.indices)
+    workers = workers_for(SLOWNESS * (rank + right.shape[1]) * entries)
     run_tasks(add, shares(n, workers), workers)
     total = Sums(*(float(column) for column in sums.sum(axis=0)))
     # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
-    whole = square_norm_of_gram(U, signed)
+    whole = square_norm_of_gram(U, signs)
     negative = whole - float(squares.sum())
-    significant = entries < n * n and negative > _ROUNDING * np.finfo(np.float64).eps * whole
+    others = n * n - len(support.indices) - len(unknown.indices) - total.active
+    significant = others > 0 and negative > _ROUNDING * np.finfo(np.float64).eps * whole
     return (None if V is None else out), total._replace(negative=negative if significant else 0.0)
 
 
-def square_norm_of_gram(U: np.ndarray, signed: np.ndarray) -> float:
-    """Return ||X||^2 for X = signed U^T, in float64 and without forming X."""
-    gram = cross_gram(U, signed, np.float64)
+def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
+    """Return ||X||^2 for X = U * s U^T, in float64 and without forming X."""
+    gram = cross_gram(U, U, np.float64) * signs.astype(np.float64)
     return float(np.sum(gram * gram.T))
 
 
 @compiled
 def add_rows(  # type: ignore[no-untyped-def]
-    first, last, A, B, V, support, unknown, positive, zero_weight, at_least, out, sums, squares
+    first,
+    last,
+    U,
+    signs,
+    V,
+    support,
+    unknown,
+    listed,
+    directions,
+    zero_weight,
+    at_least,
+    out,
+    sums,
+    squares,
 ):
-    """Add the residual of some rows times V to ``out``, and what Sums counts of them to ``sums``."""
-    zero, mirrored = A.dtype.type(0), positive.mirrored
+    """Write some rows of the residual times V to ``out``, and what Sums counts of them to ``sums``."""
+    desk, product = new_desk(U, directions), padded_row(V)
     for i in range(first, last):
-        fit = error = above = free = inner = visited = 0.0
-        for p in range(support.indptr[i], support.indptr[i + 1]):
-            j, m = support.indices[p], support.values[p]
-            x = product_of_rows(A, i, B, j)
+        begin_row(i, U, signs, directions, desk)
+        product[:] = 0
+        visited = add_support(i, U, V, support, at_least, desk, product, sums)
+        visited += add_zeros(i, U, V, listed, directions, zero_weight, desk, product, sums)
+        for begin in range(unknown.indptr[i], unknown.indptr[i + 1], ENTRIES_AT_ONCE):
+            size = min(ENTRIES_AT_ONCE, unknown.indptr[i + 1] - begin)
+            inner_products(desk.own, U, unknown.indices, begin, size, desk.values)
+            for p in range(size):
+                square = np.float64(desk.values[p]) * np.float64(desk.values[p])
+                visited += square
+                sums[i, 4] += square
+        squares[i] = visited
+        write_sum(product, out, i)
+
+
+@inlined
+def add_support(i, U, V, support, at_least, desk, product, sums):  # type: ignore[no-untyped-def]
+    """Add the part of the support to a row of the product and to its sums, and return the squares of X."""
+    fit = error = free = inner = visited = 0.0
+    for begin in range(support.indptr[i], support.indptr[i + 1], ENTRIES_AT_ONCE):
+        end = min(begin + ENTRIES_AT_ONCE, support.indptr[i + 1])
+        inner_products(desk.own, U, support.indices, begin, end - begin, desk.values)
+        count = 0
+        for p in range(begin, end):
+            x, m = desk.values[p - begin], support.values[p]
             visited += np.float64(x) * np.float64(x)
             if at_least and x > m:
                 free += np.float64(x) * np.float64(x) - np.float64(m) * np.float64(m)
                 continue
             e = x - m
-            d = m - (zero if x <= zero else x)
+            d = m - (0 * x if x <= 0 else x)
             fit += np.float64(e) * np.float64(e)
             error += np.float64(d) * np.float64(d)
             inner -= np.float64(e) * np.float64(x)
-            add_row(out, i, -e, V, j)
-        for q in range(mirrored.indptr[i], mirrored.indptr[i + 1]):
-            x = positive.values[mirrored.places[q]]
-            above += np.float64(x) * np.float64(x)
-            add_row(out, i, -zero_weight * x, V, mirrored.rows[q])
-        for p in range(positive.indptr[i], positive.indptr[i + 1]):
-            x = positive.values[p]
-            above += np.float64(x) * np.float64(x)
-            add_row(out, i, -zero_weight * x, V, positive.indices[p])
-        for p in range(unknown.indptr[i], unknown.indptr[i + 1]):
-            x = product_of_rows(A, i, B, unknown.indices[p])
-            visited += np.float64(x) * np.float64(x)
-            free += np.float64(x) * np.float64(x)
-        sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 4], sums[i, 6] = fit, error, above, free, inner
-        sums[i, 5] = positive.indptr[i + 1] - positive.indptr[i] + mirrored.indptr[i + 1] - mirrored.indptr[i]
-        squares[i] = visited + above
+            desk.columns[count], desk.values[count] = support.indices[p], -e
+            count += 1
+        add_multiples(V, desk.columns, desk.values, count, product)
+    sums[i, 0], sums[i, 1], sums[i, 4], sums[i, 6] = fit, error, free, inner
+    return visited
 
 
-@compiled
-def add_row(out, i, weight, V, j):  # type: ignore[no-untyped-def]
-    """Add a multiple of row j of V to row i of ``out``."""
-    for c in range(V.shape[1]):
-        out[i, c] += weight * V[j, c]
+@inlined
+def add_zeros(i, U, V, listed, directions, zero_weight, desk, product, sums):  # type: ignore[no-untyped-def]
+    """Add the part of the positive zeros to a row of the product and to its sums, and return their squares."""
+    above, active = 0.0, 0
+    for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
+        size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
+        computed, count = compute_entries(listed.indices, begin, size, U, directions, desk), 0
+        for p in range(computed):
+            x = desk.values[p]
+            if x > 0:
+                above += np.float64(x) * np.float64(x)
+                desk.columns[count], desk.values[count] = desk.columns[p], -zero_weight * x
+                count += 1
+        add_multiples(V, desk.columns, desk.values, count, product)
+        active += count
+    sums[i, 2], sums[i, 5] = above, active
+    return above

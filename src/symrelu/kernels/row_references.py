@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.kernels.integer_rows import SCALE, STRIP, packed_zeros, rounding_of_rows
-from symrelu.kernels.jit import compiled
+from symrelu.kernels.integer_rows import SCALE, STRIP, packed_zeros, plain_zeros, rounding_of_rows
+from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
 
 # Rows that a thread counts at once.
@@ -39,11 +39,6 @@ def full_slack(slack: float, columns: int) -> float:
     return (1 + slack) * (1 + rounding_of_rows(columns)) ** 2 - 1
 
 
-def rounding_of_cosines(rank: int) -> float:
-    """Return more than the rounding error of a cosine of two directions in float32."""
-    return 4 * rank * float(np.finfo(np.float32).eps)
-
-
 def new_references(U: np.ndarray, signs: np.ndarray) -> References:
     """Return references that are the present rows of U."""
     references = References(packed_zeros(*U.shape), np.empty(len(U), np.bool_), signs.astype(np.int16))
@@ -66,30 +61,30 @@ def refer_rows(rows, U, packed, nonzero):  # type: ignore[no-untyped-def]
     """Write the integers of some rows of U, and whether these are not zero."""
     direction = np.empty(U.shape[1])
     for i in rows:
-        nonzero[i] = unit_row(U[i], direction) > 0
+        nonzero[i] = unit_row(U, i, direction) > 0
         strip, place = i // STRIP, i % STRIP
         for c in range(direction.size):
             packed[strip, c // 2, place, c % 2] = np.int16(np.rint(SCALE * direction[c]))
 
 
-@compiled
-def unit_row(u, direction):  # type: ignore[no-untyped-def]
-    """Write u, scaled to length one, unless it is zero, and return its length."""
+@inlined
+def unit_row(U, i, direction):  # type: ignore[no-untyped-def]
+    """Write row i of U, scaled to length one unless it is zero, and return its length."""
     largest = 0.0
-    for c in range(u.size):
-        largest = max(largest, abs(np.float64(u[c])))
+    for c in range(U.shape[1]):
+        largest = max(largest, abs(np.float64(U[i, c])))
     # Multiplied by powers of two, which is exact, to be about one: squares of tiny numbers would be zero.
     # Two of them, since the reciprocal of the smallest numbers overflows.
     lift = 1.0 if largest > 2.0**-1000 else 2.0**600
     scale = 2.0 ** -np.floor(np.log2(largest * lift)) if largest > 0 else 0.0
     total = 0.0
-    for c in range(u.size):
-        part = u[c] * lift * scale
+    for c in range(U.shape[1]):
+        part = U[i, c] * lift * scale
         total += part * part
     root = np.sqrt(total)
     reciprocal = 1 / root if largest > 0 else 0.0
-    for c in range(u.size):
-        direction[c] = u[c] * lift * scale * reciprocal
+    for c in range(U.shape[1]):
+        direction[c] = U[i, c] * lift * scale * reciprocal
     return root / scale / lift if largest > 0 else 0.0
 
 
@@ -104,8 +99,29 @@ def directions_of(U: np.ndarray, dtype: Any) -> np.ndarray:
 @compiled
 def unit_rows(U, directions):  # type: ignore[no-untyped-def]
     """Write the rows of U, scaled to length one unless they are zero."""
+    direction = np.empty(U.shape[1])
     for i in range(len(U)):
-        unit_row(U[i], directions[i])
+        unit_row(U, i, direction)
+        for c in range(direction.size):
+            directions[i, c] = direction[c]
+
+
+def integer_directions(U: np.ndarray) -> np.ndarray:
+    """Return the rows of U, scaled to length one unless they are zero, as plain rows of integers."""
+    rows = plain_zeros(*U.shape)
+    workers = workers_for(_WORK_OF_MOVING * U.size)
+    run_tasks(lambda part: round_rows(U[part], rows[part]), shares(len(U), workers), workers)
+    return rows
+
+
+@compiled
+def round_rows(U, rows):  # type: ignore[no-untyped-def]
+    """Write the integers of the rows of U."""
+    direction = np.empty(U.shape[1])
+    for i in range(len(U)):
+        unit_row(U, i, direction)
+        for c in range(direction.size):
+            rows[i, c] = np.int16(np.rint(SCALE * direction[c]))
 
 
 def movement(references: References, U: np.ndarray) -> np.ndarray:
@@ -139,7 +155,7 @@ def movement_of_rows(first, last, U, packed, nonzero, moved):  # type: ignore[no
     direction, reference = np.empty(U.shape[1]), np.empty(U.shape[1])
     for i in range(first, last):
         strip, place = i // STRIP, i % STRIP
-        length, along = unit_row(U[i], direction), 0.0
+        length, along = unit_row(U, i, direction), 0.0
         for c in range(direction.size):
             reference[c] = packed[strip, c // 2, place, c % 2] / SCALE
             along += reference[c] * direction[c]

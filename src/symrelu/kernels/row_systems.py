@@ -127,7 +127,7 @@ def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped
     for lane in range(LANES):
         square[:] = 0
         if lane < len(rows):
-            add_square(indices[indptr[rows[lane]] : indptr[rows[lane] + 1]], W, square)
+            add_square(indices, indptr[rows[lane]], indptr[rows[lane] + 1], W, square)
         for a in range(rank):
             for b in range(a + 1):
                 system[a * size + b, lane] = (a == b) + square[a, b]
@@ -139,15 +139,17 @@ def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped
 
 
 @compiled
-def add_square(neighbours, W, square):  # type: ignore[no-untyped-def]
-    """Add W_S^T W_S to a matrix."""
+def add_square(indices, first, last, W, square):  # type: ignore[no-untyped-def]
+    """Add W_S^T W_S to a matrix, for the entries from ``first`` to ``last``."""
     rank = W.shape[1]
     W_S, product = np.empty((_ENTRIES_OF_A_PRODUCT, rank), W.dtype), np.empty((rank, rank), W.dtype)
-    for first in range(0, neighbours.size, _ENTRIES_OF_A_PRODUCT):
-        part = neighbours[first : first + _ENTRIES_OF_A_PRODUCT]
-        for a in range(part.size):
-            copy(W[part[a]], W_S[a])
-        np.dot(W_S[: part.size].T, W_S[: part.size], product)  # BLAS is several times as fast as a loop
+    for begin in range(first, last, _ENTRIES_OF_A_PRODUCT):
+        count = min(_ENTRIES_OF_A_PRODUCT, last - begin)
+        for a in range(count):
+            j = indices[begin + a]
+            for c in range(rank):
+                W_S[a, c] = W[j, c]
+        np.dot(W_S[:count].T, W_S[:count], product)  # BLAS is several times as fast as a loop
         for a in range(rank):
             subtract_multiple(square[a], W.dtype.type(-1), product[a])
 
@@ -161,7 +163,7 @@ def solve_wide_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-
         neighbours = indices[indptr[i] : indptr[i + 1]]
         if neighbours.size >= rank:
             system[:] = 0
-            add_square(neighbours, W, system)
+            add_square(indices, indptr[i], indptr[i + 1], W, system)
             for a in range(rank):
                 system[a, a] += W.dtype.type(1)
             factorise(system, rank)
@@ -292,10 +294,3 @@ def subtract_multiple(a, weight, b):  # type: ignore[no-untyped-def]
     """Subtract a multiple of b from a."""
     for c in range(a.size):
         a[c] -= weight * b[c]
-
-
-@compiled
-def copy(a, b):  # type: ignore[no-untyped-def]
-    """Write a to b, of the same length."""
-    for c in range(a.size):
-        b[c] = a[c]

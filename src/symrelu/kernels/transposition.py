@@ -1,4 +1,4 @@
-"""The entries on one side of the diagonal of a sparse matrix, by column instead of by row, in threads."""
+"""The entries of some rows of a sparse matrix, by column instead of by row, in threads."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ _WORK_OF_A_COLUMN = 200
 
 
 class Transposed(NamedTuple):
-    """Entries by column, those of a column in the order of their rows."""
+    """Entries by column, those of a column in the order of their rows, and room after them."""
 
-    indptr: np.ndarray  # int64; entries indptr[j]:indptr[j + 1] are those of column j
-    rows: np.ndarray  # int32
-    places: np.ndarray  # int64; where the entries stood by row
+    indptr: np.ndarray  # int64; entries and room of column j are indptr[j]:indptr[j + 1]
+    rows: np.ndarray  # int32; undefined where there is room
+    ends: np.ndarray  # int64; where the entries of each column end
 
 
-def transposed(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n: int, *, below: bool) -> Transposed:
-    """Return the entries below or above the diagonal by column.
+def transposed(
+    rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, wanted: np.ndarray, room: np.ndarray
+) -> Transposed:
+    """Return the entries by column, without those on the diagonal.
 
     Parameters
     ----------
@@ -34,56 +36,56 @@ def transposed(rows: np.ndarray, indptr: np.ndarray, indices: np.ndarray, n: int
         The rows that are given, in ascending order.
     indptr, indices : ndarray of int
         Entries indptr[t]:indptr[t + 1] are those of row rows[t], with their columns.
-    n : int
-        Number of columns.
-    below : bool
-        Whether the entries below the diagonal are returned, or those above it.
+    wanted : ndarray of bool of shape (n,)
+        The columns whose entries are returned.
+    room : ndarray of int of shape (n,)
+        Places that are left free after the entries of each column.
 
     Returns
     -------
     entries : Transposed
     """
+    n = len(wanted)
     workers = workers_for(_WORK_OF_AN_ENTRY * len(indices) + _WORK_OF_A_COLUMN * n)
     parts = slices(len(rows), max(1, -(-len(rows) // min(workers, _PARTS))))
     columns = shares(n, workers)
     counts = np.empty((len(parts), n), np.int64)
     run_tasks(
-        lambda k: count_part(parts[k].start, parts[k].stop, rows, indptr, indices, below, counts[k]),
+        lambda k: count_part(parts[k].start, parts[k].stop, rows, indptr, indices, wanted, counts[k]),
         range(len(parts)),
         workers,
     )
     starts = np.zeros(n + 1, np.int64)
 
     def add_counts(part: slice) -> None:
-        np.sum(counts[:, part], axis=0, out=starts[1:][part])
+        np.add(np.sum(counts[:, part], axis=0), room[part], out=starts[1:][part])
 
     run_tasks(add_counts, columns, workers)
     np.cumsum(starts, out=starts)
-    run_tasks(lambda part: to_starts(part.start, part.stop, starts, counts), columns, workers)
-    found, places = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int64)
+    ends = np.empty(n, np.int64)
+    run_tasks(lambda part: to_starts(part.start, part.stop, starts, counts, ends), columns, workers)
+    found = np.empty(starts[-1], np.int32)
     run_tasks(
-        lambda k: fill_part(
-            parts[k].start, parts[k].stop, rows, indptr, indices, below, counts[k], found, places
-        ),
+        lambda k: fill_part(parts[k].start, parts[k].stop, rows, indptr, indices, wanted, counts[k], found),
         range(len(parts)),
         workers,
     )
-    return Transposed(starts, found, places)
+    return Transposed(starts, found, ends)
 
 
 @compiled
-def count_part(first, last, rows, indptr, indices, below, counts):  # type: ignore[no-untyped-def]
-    """Count the entries of some rows on the given side of the diagonal, by column."""
+def count_part(first, last, rows, indptr, indices, wanted, counts):  # type: ignore[no-untyped-def]
+    """Count the entries of some rows by column."""
     for j in range(counts.size):
         counts[j] = 0
     for t in range(first, last):
         for p in range(indptr[t], indptr[t + 1]):
-            if indices[p] != rows[t] and (indices[p] < rows[t]) == below:
+            if indices[p] != rows[t] and wanted[indices[p]]:
                 counts[indices[p]] += 1
 
 
 @compiled
-def to_starts(first, last, starts, counts):  # type: ignore[no-untyped-def]
+def to_starts(first, last, starts, counts, ends):  # type: ignore[no-untyped-def]
     """Overwrite the counts of some columns by where the entries of each part begin."""
     for j in range(first, last):
         at = starts[j]
@@ -91,15 +93,15 @@ def to_starts(first, last, starts, counts):  # type: ignore[no-untyped-def]
             here = counts[k, j]
             counts[k, j] = at
             at += here
+        ends[j] = at
 
 
 @compiled
-def fill_part(first, last, rows, indptr, indices, below, at, found, places):  # type: ignore[no-untyped-def]
-    """Write the rows and places of the entries of some rows, each where its column says."""
+def fill_part(first, last, rows, indptr, indices, wanted, at, found):  # type: ignore[no-untyped-def]
+    """Write the rows of the entries of some rows, each where its column says."""
     for t in range(first, last):
         for p in range(indptr[t], indptr[t + 1]):
             j = indices[p]
-            if j != rows[t] and (j < rows[t]) == below:
+            if j != rows[t] and wanted[j]:
                 found[at[j]] = rows[t]
-                places[at[j]] = p
                 at[j] += 1

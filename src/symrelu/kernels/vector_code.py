@@ -7,7 +7,7 @@ what a processor has, so this code is portable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -56,6 +56,29 @@ def chosen(builder: Any, vector: Any, places: Sequence[int]) -> Any:
     return builder.shuffle_vector(
         vector, ir.Constant(vector.type, ir.Undefined), ir.Constant(kind, list(places))
     )
+
+
+def added_up(builder: Any, vectors: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
+    """Return a vector of the sums of the numbers of each vector, all in the same order; both counts are 2^k."""
+    while vectors[0].type.count > len(vectors):
+        half = vectors[0].type.count // 2
+        vectors = [
+            add(chosen(builder, v, range(half)), chosen(builder, v, range(half, 2 * half))) for v in vectors
+        ]
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [_neighbours_added(builder, a, b, add) for a, b in pairs]
+    return vectors[0]
+
+
+def _neighbours_added(builder: Any, a: Any, b: Any, add: Callable[[Any, Any], Any]) -> Any:
+    """Return a vector whose first half has sums of two numbers of a each, and its second half those of b."""
+    count = a.type.count
+    kind = ir.VectorType(INT32, count)
+    halves = (
+        builder.shuffle_vector(a, b, ir.Constant(kind, list(range(first, 2 * count, 2)))) for first in (0, 1)
+    )
+    return add(*halves)
 
 
 class Loop:

@@ -28,8 +28,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from symrelu.kernels.integer_rows import rounding_of_rows
-from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_again, scan_all
-from symrelu.kernels.pair_passes import Entries, pass_over_pairs, positive_pairs
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_entries, scan_again, scan_all
+from symrelu.kernels.pair_passes import Entries, pass_over_pairs
 from symrelu.kernels.row_references import (
     EDGES,
     SAMPLED_ROWS,
@@ -75,7 +75,7 @@ class Visits:
     ----------
     tiled, scanned, listed : int
         Pairs in tiles, pairs compared with the threshold of a list, and pairs on the list. A pair i, j counts
-        once.
+        once, and of those on a list all are assumed to have two items.
     """
 
     tiled: int = 0
@@ -117,16 +117,16 @@ class ActiveOperator(SparseOperator):
         if listed is None:
             self.visits.tiled += self.n * (self.n + 1) // 2
             return super()._evaluate(U, V)
-        self.visits.listed += len(listed.indices)
-        signed = self.signed(U)
+        self.visits.listed += -(-len(listed.indices) // 2)
         product, sums = pass_over_pairs(
             U,
-            signed,
+            self.signs,
             V,
             self._support_entries,
             self._unknown_entries,
-            positive_pairs(U, signed, listed, mostly_negative=self._mostly_negative),
+            listed,
             *self._settings_of_tiles(),
+            mostly_negative=self._mostly_negative,
         )
         return evaluation_of(self, product, sums)
 
@@ -174,7 +174,7 @@ class ActiveOperator(SparseOperator):
         positive, near = (
             self.n * counts[EDGES[:-1] >= least].sum() / sampled_pairs(self.n) for least in (0.0, -reach)
         )
-        short = near * self.n / 2 <= PREDICTED * candidates.most
+        short = near * self.n <= PREDICTED * candidates.most
         return bool(short) and list_pays(self.n, self.rank, self.dtype, positive)
 
     @shared_property
@@ -199,7 +199,7 @@ class Candidates:
         n = known.shape[0]
         self.signs = signs
         self.known = known
-        self.most = most_pairs(n, len(signs))
+        self.most = most_entries(n, len(signs))
         self.listed: PairList | None = None
         self.slack = 0.0
         self._passes = 0  # since the last scan of all pairs
@@ -244,6 +244,7 @@ class Candidates:
 
     def _scan(self, U: np.ndarray, slack: float, reach: float) -> int:
         """Make a new list for U, and return how many pairs were scanned."""
+        self.listed = None  # before there is a second one
         self._references = new_references(U, self.signs)
         self._passes = 0
         self.slack = full_slack((1 + slack) * (1 + max(reach, self._wanted)) - 1, len(self.signs))
@@ -266,7 +267,7 @@ class Candidates:
         # Not np.quantile, which warns of the infinite movement of a row that was zero.
         pace = 2 * float(np.sort(moved)[int((1 - _LARGEST_RESCAN) * n)]) / max(1, self._passes)
         # Predicted from a sample: half of the allowed length is the aim.
-        share = min(_LARGEST_SHARE, self.most / (n * (n + 1)))
+        share = min(_LARGEST_SHARE, self.most / (2 * n**2))
         above = np.cumsum(counts[::-1])[::-1]  # cosines above the lower edge of each bin
         allowed = EDGES[:-1][above <= share * sampled_pairs(n)]
         longest = max(0.0, -float(allowed.min(initial=0.0)))

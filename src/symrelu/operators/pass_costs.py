@@ -18,12 +18,13 @@ _NS_IN_TILES = {4: 0.04, 8: 0.072}
 # A multiplication of a scan, one for each pair and column, in 16-bit integers for all factors.
 _NS_IN_SCANS = 0.012
 
-# A positive zero on a list, for each column: two products of single rows, and the pairs listed with it.
-_NS_LISTED = 0.53
+# A positive zero on a list, for each column: at both rows a product and a multiple of a single row, and the
+# entries listed with it. On two cores, relative to tiles.
+_NS_LISTED = 0.4
 
-# What a list costs a row besides: it is sampled, transposed and handed to threads in many small parts. On two
-# cores this takes less than a tenth of that, on sixteen a little more.
-_NS_OF_A_ROW = 16_000.0
+# What a list costs a row besides: it is sampled, its movement is measured, and its part is handed to a thread.
+# On two cores this takes a fourth of that; on sixteen, there are more threads to hand it to.
+_NS_OF_A_ROW = 6_000.0
 
 # With so many positive zeros in a row, rows still move so far that all pairs are scanned at each pass. Late in
 # a fit, a list lasts for several passes.

@@ -15,10 +15,9 @@ from symrelu.kernels.pair_curvature import (
     curvature_product,
     curved_pairs,
     factored_rows,
-    near_pairs,
     solve_factored,
 )
-from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_pairs, scan_all
+from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_entries, scan_all
 from symrelu.kernels.pair_passes import Entries
 from symrelu.kernels.row_references import full_slack, new_references
 from symrelu.kernels.streaming import stream
@@ -71,15 +70,12 @@ class TiledOperator(SupportOperator):
         references = new_references(np.ascontiguousarray(U), self.signs)
         try:
             slack = full_slack(reach, self.rank)
-            return scan_all(references, slack, self._not_zero, most_pairs(self.n, self.rank))
+            return scan_all(references, slack, self._not_zero, most_entries(self.n, self.rank))
         except TooManyPairs:
             return None
 
     def _curvature_on(self, listed: PairList, U: np.ndarray, reach: float) -> Curvature:
-        near = near_pairs(U, self.signs, listed, reach)
-        pairs = curved_pairs(
-            U, self.signs, self._support_entries, near, *self._settings_of_tiles(), reach
-        )  # fmt: skip
+        pairs = curved_pairs(U, self.signs, self._support_entries, listed, *self._settings_of_tiles(), reach)
         V = U * self.signs
 
         def row_solver(ridge: float) -> Callable[[np.ndarray], np.ndarray]:
