@@ -37,8 +37,8 @@ _SIGNED = 2
 _FACTORS_OF_A_START = 6
 _VECTORS_OF_A_START = 3
 
-# Bytes for each entry of a list, while rows are scanned again: the old list, the new one in parts and as a whole,
-# and what was found with its transpose. 12 to 14 were measured.
+# Bytes for each entry of a list, while rows are scanned again: the old list, the new one in parts and as a
+# whole, and what was found with its transpose. 12 to 14 were measured.
 _BYTES_OF_A_LISTED_ENTRY = 15
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.

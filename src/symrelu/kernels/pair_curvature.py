@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
 from symrelu.kernels.pair_passes import (
@@ -36,13 +37,8 @@ from symrelu.kernels.pair_passes import (
 )
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
-from symrelu.kernels.row_systems import factorise, substitute
 from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.vectors import concatenated
-
-
-# A multiplication in a system of a row takes as long as this many in a product of matrices.
-_SLOWNESS = 12
 
 
 class CurvedPairs(NamedTuple):
@@ -197,83 +193,6 @@ def multiply_rows(first, last, pairs, V, signs, D, alpha, out):  # type: ignore[
         write_sum(sum_of_D, along, 1)
         for c in range(V.shape[1]):
             out[i, c] = 2 * (along[0, c] + signs[c] * along[1, c]) + alpha * D[i, c]
-
-
-def factored_rows(pairs: CurvedPairs, V: np.ndarray, ridge: float) -> np.ndarray:
-    """Return the Cholesky factors of the second derivative with respect to each row alone, plus a ridge.
-
-    The part with the excess is left out, so that the matrices are positive definite.
-
-    Parameters
-    ----------
-    pairs : CurvedPairs
-    V : ndarray of shape (n, rank)
-        U * s.
-    ridge : float
-
-    Returns
-    -------
-    factors : ndarray of shape (n, rank, rank)
-        In the lower triangles.
-    """
-    n, rank = V.shape
-    factors = np.empty((n, rank, rank), V.dtype)
-    added = V.dtype.type(ridge)
-    workers = workers_for(_SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6))
-    run_tasks(
-        lambda part: factor_rows(part.start, part.stop, pairs, V, added, factors),
-        shares(n, workers),
-        workers,
-    )
-    return factors
-
-
-@compiled
-def factor_rows(first, last, pairs, V, ridge, factors):  # type: ignore[no-untyped-def]
-    """Write the factors of some rows."""
-    rank, longest = V.shape[1], 0
-    for i in range(first, last):
-        longest = max(longest, pairs.indptr[i + 1] - pairs.indptr[i])
-    rows = np.empty((longest, rank), V.dtype)
-    for i in range(first, last):
-        size = 0
-        for p in range(pairs.indptr[i], pairs.indptr[i + 1]):
-            j = pairs.indices[p]
-            # X_ii changes by twice <d_i, v_i>.
-            root = np.sqrt((4 if i == j else 2) * pairs.weights[p])
-            if root > 0:
-                for c in range(rank):
-                    rows[size, c] = root * V[j, c]
-                size += 1
-        block = factors[i]
-        if size > 0:
-            np.dot(rows[:size].T, rows[:size], block)
-        else:
-            block[:] = 0
-        for c in range(rank):
-            block[c, c] += ridge
-        factorise(block, rank)
-
-
-def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return the solutions of the systems of all rows, for right-hand sides in the rows of G."""
-    n, rank = G.shape
-    out = np.empty_like(G)
-    workers = workers_for(_SLOWNESS * rank * G.size)
-    run_tasks(
-        lambda part: solve_part(part.start, part.stop, factors, G, out),
-        shares(n, workers),
-        workers,
-    )
-    return out
-
-
-@compiled
-def solve_part(first, last, factors, G, out):  # type: ignore[no-untyped-def]
-    """Solve the systems of some rows."""
-    for i in range(first, last):
-        out[i] = G[i]
-        substitute(factors[i], out[i], len(out[i]))
 
 
 @lru_cache

@@ -205,8 +205,8 @@ def scan_rows(  # type: ignore[no-untyped-def]
 ):
     """Return the columns whose product with some rows is above the threshold, and count them by row.
 
-    Columns must be in ``wanted``, a set of bits; with ``symmetric``, those before the row are left out. It stops
-    if all calls together have found more than ``most`` entries of a list, which they add to ``total``.
+    Columns must be in ``wanted``, a set of bits; with ``symmetric``, those before the row are left out. It
+    stops if all calls together have found more than ``most`` entries of a list, which they add to ``total``.
     """
     strips = len(packed)
     signed = np.zeros((_GROUP, 2 * packed.shape[1]), np.int16)

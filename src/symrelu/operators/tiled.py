@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.pair_curvature import (
-    compile_curvature,
-    curvature_product,
-    curved_pairs,
-    factored_rows,
-    solve_factored,
-)
+from symrelu.kernels.curved_rows import factored_rows, solve_factored
+from symrelu.kernels.pair_curvature import compile_curvature, curvature_product, curved_pairs
 from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_entries, scan_all
 from symrelu.kernels.pair_passes import Entries
 from symrelu.kernels.row_references import full_slack, new_references

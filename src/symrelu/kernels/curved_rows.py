@@ -1,0 +1,127 @@
+"""The second derivative with respect to each row alone, factored: a preconditioner for products with all of it.
+
+For row i it is the sum of 2 a_ij v_j v_j^T over the pairs i, j that have curvature, of weights a_ij, plus a
+ridge. The part with the excess is left out, so that the matrices are positive definite. Several rows are
+factored and solved side by side (:mod:`symrelu.kernels.lanes`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symrelu.kernels.jit import compiled
+from symrelu.kernels.lanes import LANES, UNROLLED
+from symrelu.kernels.row_systems import factorised, in_lanes, rounds_of, substitute_lanes, write_lanes
+from symrelu.kernels.threads import run_tasks, shares, workers_for
+
+# A multiplication in a system of a row takes as long as this many in a product of matrices.
+_SLOWNESS = 6
+
+# Entries of a row that are copied next to each other for one matrix product.
+_ENTRIES_OF_A_PRODUCT = 128
+
+
+def factored_rows(pairs: Any, V: np.ndarray, ridge: float) -> np.ndarray:
+    """Return the Cholesky factors of the second derivative with respect to each row alone, plus a ridge.
+
+    Parameters
+    ----------
+    pairs : CurvedPairs
+    V : ndarray of shape (n, rank)
+        U * s.
+    ridge : float
+
+    Returns
+    -------
+    factors : ndarray of shape (groups, rank * (rank + 1) // 2, LANES)
+        The lower triangles, row by row, of the rows of each group of LANES rows.
+    """
+    n, rank = V.shape
+    factors = np.empty((-(-n // LANES), rank * (rank + 1) // 2, LANES), V.dtype)
+    added = V.dtype.type(ridge)
+    workers = workers_for(_SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6))
+    run_tasks(
+        lambda part: factor_groups(part.start, part.stop, pairs, V, added, factors),
+        shares(len(factors), workers),
+        workers,
+    )
+    return factors
+
+
+@compiled
+def factor_groups(first, last, pairs, V, ridge, factors):  # type: ignore[no-untyped-def]
+    """Write the factors of some groups of rows."""
+    rank = V.shape[1]
+    size = UNROLLED * rounds_of(rank)
+    system = np.zeros(((size + UNROLLED) * size, LANES), V.dtype)
+    square, product = np.empty((rank, rank), V.dtype), np.empty((rank, rank), V.dtype)
+    weighted = np.empty((_ENTRIES_OF_A_PRODUCT, rank), V.dtype)
+    for group in range(first, last):
+        for lane in range(LANES):
+            i = group * LANES + lane
+            if i < len(V):
+                write_square(i, pairs, V, weighted, product, square)
+            for a in range(rank):
+                for b in range(a + 1):
+                    system[a * size + b, lane] = square[a, b]
+                system[a * size + a, lane] += ridge
+        L, at = factorised(system, rank, size), 0
+        for a in range(rank):
+            for b in range(a + 1):
+                for lane in range(LANES):
+                    factors[group, at, lane] = L[a * size + b, lane]
+                at += 1
+
+
+@compiled
+def write_square(i, pairs, V, weighted, product, square):  # type: ignore[no-untyped-def]
+    """Write the second derivative with respect to row i."""
+    rank, count, parts = V.shape[1], 0, 0
+    for p in range(pairs.indptr[i], pairs.indptr[i + 1]):
+        j = pairs.indices[p]
+        # X_ii changes by twice <d_i, v_i>.
+        root = np.sqrt((4 if i == j else 2) * pairs.weights[p])
+        if root > 0:
+            for c in range(rank):
+                weighted[count, c] = root * V[j, c]
+            count += 1
+        if count == len(weighted) or (count > 0 and p == pairs.indptr[i + 1] - 1):
+            np.dot(weighted[:count].T, weighted[:count], product if parts else square)
+            if parts:
+                square += product
+            count, parts = 0, parts + 1
+    if not parts:
+        square[:] = 0
+
+
+def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return the solutions of the systems of all rows, for right-hand sides in the rows of G."""
+    out, rank = np.empty_like(G), G.shape[1]
+    workers = workers_for(_SLOWNESS * rank * G.size)
+    run_tasks(
+        lambda part: solve_groups(part.start, part.stop, factors, G, out),
+        shares(len(factors), workers),
+        workers,
+    )
+    return out
+
+
+@compiled
+def solve_groups(first, last, factors, G, out):  # type: ignore[no-untyped-def]
+    """Solve the systems of some groups of rows."""
+    n, rank = G.shape
+    size = UNROLLED * rounds_of(rank)
+    L = np.zeros(((size + UNROLLED) * size, LANES), G.dtype)
+    for group in range(first, last):
+        at = 0
+        for a in range(rank):
+            for b in range(a + 1):
+                for lane in range(LANES):
+                    L[a * size + b, lane] = factors[group, at, lane]
+                at += 1
+        rows = np.arange(group * LANES, min((group + 1) * LANES, n))
+        x = in_lanes(rows, G, size)
+        substitute_lanes(L, x, rank, size)
+        write_lanes(rows, x, out)
