@@ -140,17 +140,7 @@ class DeviceAnswers:
 
     def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
         """Return the factor rows of new items."""
-        model = self.model
-        return transform_rows(
-            M_new,
-            model.U,
-            model.signature,
-            alpha=model.alpha,
-            zero_weight=model.zero_weight,
-            at_least=model.support == "at_least",
-            mask=mask,
-            device=checked_device(self.device),
-        )
+        return transform_rows(M_new, **self.model.of_rows, mask=mask, device=checked_device(self.device))
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
         """Return the explained share of new rows, whose factor rows the device computes."""
