@@ -28,7 +28,7 @@ def M():
 def asked(monkeypatch):
     """The devices that were asked, with the names of the queries."""
     found = []
-    for name in ("top_k", "transform_rows"):
+    for name in ("top_k", "top_links", "transform_rows"):
         query = getattr(on_device, name)
 
         def noting(*arguments, name=name, query=query, **settings):
@@ -86,13 +86,15 @@ def test_an_embedding_asks_its_device(M, asked):
 
 def test_links_and_clusters_ask_their_device(M, asked):
     links = LinkPredictor(3, backend="torch", **SETTINGS).fit(M)
-    found = links.top_k([0, 7], 4)
+    found, (pairs, scores) = links.top_k([0, 7], 4), links.top_links(9)
     clusters = SymReLUClustering(2, backend="torch", **SETTINGS).fit(M)
     labels = clusters.predict(M[:5] * 1.5)
-    assert asked == [("top_k", "cpu"), ("transform_rows", "cpu")]
+    assert asked == [("top_k", "cpu"), ("top_links", "cpu"), ("transform_rows", "cpu")]
     for estimator in (links, clusters):
         estimator.set_params(backend="sparse")
     assert_array_equal(found.items, links.top_k([0, 7], 4).items)
+    assert_array_equal(pairs, links.top_links(9).pairs)
+    assert_allclose(scores, links.top_links(9).scores)
     assert_array_equal(labels, clusters.predict(M[:5] * 1.5))
 
 

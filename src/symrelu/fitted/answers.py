@@ -10,7 +10,7 @@ _DEVICES = {"torch": "cpu", "cuda": "cuda"}
 
 
 def answers_of(model: Any, backend: str) -> Any:
-    """Return an object with the methods ``top_k``, ``transform_checked`` and ``score_checked`` of a model.
+    """Return an object with the queries of a model: ``top_k``, ``top_links`` and those of checked new rows.
 
     A model that was fitted on a GPU may be loaded where there is none. It then answers itself, with the same
     results.
