@@ -44,6 +44,16 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
+class Visited(NamedTuple):
+    """The entries that a pass visits, and what counts there."""
+
+    support: Entries
+    unknown: Entries
+    positive: PositivePairs
+    zero_weight: Any
+    at_least: bool
+
+
 def positive_pairs(
     U: np.ndarray,
     signed: np.ndarray,
@@ -160,12 +170,10 @@ def pass_over_pairs(
     out = np.zeros(right.shape, U.dtype)
     sums = np.zeros((n, len(Sums._fields)))
     squares = np.zeros(n)  # of X, over all entries that are visited
+    visited = Visited(support, unknown, positive, zero_weight, at_least)
 
     def add(part: slice) -> None:
-        add_rows(
-            part.start, part.stop, signed, U, right, support, unknown, positive, zero_weight, at_least,
-            out, sums, squares,
-        )  # fmt: skip
+        add_rows(part.start, part.stop, signed, U, right, visited, out, sums, squares)
 
     zeros = len(positive.indices) + len(positive.mirrored.rows)
     entries = len(support.indices) + len(unknown.indices) + zeros
@@ -186,17 +194,16 @@ def square_norm_of_gram(U: np.ndarray, signed: np.ndarray) -> float:
 
 
 @compiled
-def add_rows(  # type: ignore[no-untyped-def]
-    first, last, A, B, V, support, unknown, positive, zero_weight, at_least, out, sums, squares
-):
+def add_rows(first, last, A, B, V, visited, out, sums, squares):  # type: ignore[no-untyped-def]
     """Add the residual of some rows times V to ``out``, and what Sums counts of them to ``sums``."""
+    support, unknown, positive, zero_weight, at_least = visited
     zero, mirrored = A.dtype.type(0), positive.mirrored
     for i in range(first, last):
-        fit = error = above = free = inner = visited = 0.0
+        fit = error = above = free = inner = seen = 0.0
         for p in range(support.indptr[i], support.indptr[i + 1]):
             j, m = support.indices[p], support.values[p]
             x = product_of_rows(A, i, B, j)
-            visited += np.float64(x) * np.float64(x)
+            seen += np.float64(x) * np.float64(x)
             if at_least and x > m:
                 free += np.float64(x) * np.float64(x) - np.float64(m) * np.float64(m)
                 continue
@@ -216,11 +223,11 @@ def add_rows(  # type: ignore[no-untyped-def]
             add_row(out, i, -zero_weight * x, V, positive.indices[p])
         for p in range(unknown.indptr[i], unknown.indptr[i + 1]):
             x = product_of_rows(A, i, B, unknown.indices[p])
-            visited += np.float64(x) * np.float64(x)
+            seen += np.float64(x) * np.float64(x)
             free += np.float64(x) * np.float64(x)
         sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 4], sums[i, 6] = fit, error, above, free, inner
         sums[i, 5] = positive.indptr[i + 1] - positive.indptr[i] + mirrored.indptr[i + 1] - mirrored.indptr[i]
-        squares[i] = visited + above
+        squares[i] = seen + above
 
 
 @compiled
