@@ -105,10 +105,10 @@ gpu-passes:
 
 gpu-fits:
 	$(ON_GPU) benchmarks/gpu.py fits --problems plane:64000:1e-4 plane:262144:1e-3 blobs:64000:1e-4 \
-		blobs:262144:1e-3 --output results/gpu
+		blobs:262144:1e-3 --most 75 --output results/gpu
 
 gpu-million:
-	$(ON_GPU) benchmarks/gpu.py fits --problems plane:1000000:1e-2 --output results/gpu
+	$(ON_GPU) benchmarks/gpu.py fits --problems plane:1000000:1e-2 --most 120 --output results/gpu
 
 gpu-equality:
 	$(ON_GPU) benchmarks/gpu_equality.py --backends cuda --output results/gpu

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -273,3 +274,20 @@ def test_rows_of_the_same_versions_are_kept(monkeypatch, tmp_path):
     again = [{"n": 1, "seconds": 2.0}]
     assert gpu.with_earlier(path, again, ("n",), now) == [rows[1], *again]
     assert gpu.with_earlier(path, again, ("n",), {"torch": "3"}) == again
+
+
+def test_fits_that_are_compared_have_the_same_steps(monkeypatch):
+    """In "auto" precision, a GPU makes steps that are not counted before those that are."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(FOLDER)
+    equality, asked = importlib.import_module("gpu_equality"), []
+
+    def solved(M, rank, **settings):
+        asked.append((settings["backend"], settings.get("precision")))
+        return SimpleNamespace(relative_error=0.5)
+
+    monkeypatch.setattr(equality, "decompose", solved)
+    case = equality.Case("plain", None, 2)
+    for backend in ("sparse", "cuda"):
+        case.final_error("lbfgs", backend, None, 30)
+    assert asked == [("sparse", None), ("cuda", "high")]

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from symrelu import NeighborEmbedding, SymReLU
+from symrelu.estimators.neighbors import ON_ONE_MACHINE
 from symrelu.fit import neighbor_search
 from symrelu.fitted import NeighborVectors
 from symrelu.graphs import Labelled, from_edges
@@ -52,6 +53,21 @@ def test_every_node_gets_its_neighbours_back(name, dtype):
     assert counted(model.item_vectors_, model.signature_, graph, model.threshold_).wrong_pairs == 0
     for node, row in enumerate(graph.toarray()):
         assert_array_equal(np.sort(model.neighbors(node)), np.flatnonzero(row))
+
+
+@pytest.mark.parametrize("backend", ["dense", "sparse", "active", "reference"])
+def test_every_backend_finds_exact_vectors(backend):
+    assert NeighborEmbedding(5, backend=backend, **QUICK).fit(TREE).certificate_.exact
+
+
+def test_a_cluster_cannot_search():
+    with pytest.raises(ValueError, match=r"backend must be one of 'auto', .*'cuda', got 'dask'"):
+        NeighborEmbedding(backend="dask").fit(TREE)
+
+
+def test_the_description_names_every_backend():
+    for backend in ON_ONE_MACHINE:
+        assert f'"{backend}"' in NeighborEmbedding.__doc__
 
 
 def test_attributes(tree):

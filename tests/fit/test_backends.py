@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from symrelu.fit.backends import backend_of, signature
+from symrelu.fit.backends import backend_of, named_backend, signature
 from symrelu.fit.settings import Model, Run
 from symrelu.operators import operator_class
 from symrelu.problem import Problem, gpu_of, reading, remember_gpu
@@ -52,6 +52,7 @@ def test_what_is_on_a_gpu_is_fitted_there(backend, expected, monkeypatch):
     model = Model(rank=3, n_negative=1, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
     assert backend_of(problem, model, Run(backend=backend)) == expected
     assert checked == ([1] if expected == "cuda" else [])
+    assert named_backend(problem, backend) == expected
 
 
 def test_negative_columns_are_the_last():

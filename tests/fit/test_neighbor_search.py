@@ -12,6 +12,7 @@ from symrelu.fit import narration, neighbor_search
 from symrelu.fit.decompose import decompose
 from symrelu.fit.neighbor_goal import Goal
 from symrelu.fit.neighbor_search import search_neighbors
+from symrelu.fitted.answers import counters_for
 from symrelu.fitted.history import Status
 
 QUICK = Goal(max_iter=200)
@@ -152,11 +153,11 @@ def test_ctrl_c_before_anything_was_found(monkeypatch):
 def test_ctrl_c_between_the_fits(monkeypatch, where):
     original, calls = getattr(neighbor_search, where), []
 
-    def counting(*arguments):
+    def counting(*arguments, **settings):
         calls.append(where)
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return original(*arguments)
+        return original(*arguments, **settings)
 
     monkeypatch.setattr(neighbor_search, where, counting)
     found = searched(GRAPHS["star"])
@@ -220,8 +221,8 @@ def test_an_attempt_keeps_its_best_factor(monkeypatch):
     graph, counts = random_graph(40, 0.2, 0), []
     separate = neighbor_search.separation
 
-    def spy(*arguments):
-        found = separate(*arguments)
+    def spy(*arguments, **settings):
+        found = separate(*arguments, **settings)
         counts.append(found.wrong)
         return found
 
@@ -247,3 +248,20 @@ def test_a_search_does_not_grow_without_end(monkeypatch):
     found = searched(random_graph(40, 0.5, 0), Goal(max_iter=20))
     assert [attempt.rank for attempt in found.attempts] == [2, 3, 4]
     assert not found.certificate.exact
+
+
+def test_a_search_passes_its_backend_on(monkeypatch):
+    """A GPU makes all steps of a phase in high precision: faster ones before them would not be counted."""
+    asked = set()
+
+    def solved(*arguments, **settings):
+        asked.add((settings.pop("backend"), settings.pop("precision")))
+        return decompose(*arguments, **settings)
+
+    monkeypatch.setattr(neighbor_search, "decompose", solved)
+    monkeypatch.setattr(neighbor_search, "counters_for", lambda backend: counters_for("auto"))
+    expected = {"dense": ("dense", "auto"), "cuda": ("cuda", "high")}
+    for backend, settings in expected.items():
+        assert searched(GRAPHS["one edge"], backend=backend).certificate.exact
+        assert asked == {settings}
+        asked.clear()

@@ -5,15 +5,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import LinkPredictor, SymReLU, SymReLUClustering
+from symrelu import LinkPredictor, NeighborEmbedding, SymReLU, SymReLUClustering
 from symrelu.datasets import make_relu_gram
 from symrelu.fitted import SymmetricReLU
-from symrelu.fitted.answers import answers_of
+from symrelu.fitted.answers import answers_of, counters_for
+from symrelu.kernels import neighbor_counts
 from symrelu.operators import operator_class
 
 torch = pytest.importorskip("torch")
 
-from symrelu.fitted import on_device  # noqa: E402
+from symrelu.fitted import counts_on_device, on_device  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SETTINGS = {"random_state": 0, "max_iter": 20}
@@ -28,7 +29,7 @@ def M():
 def asked(monkeypatch):
     """The devices that were asked, with the names of the queries."""
     found = []
-    for name in ("top_k", "transform_rows"):
+    for name in ("top_k", "top_links", "transform_rows"):
         query = getattr(on_device, name)
 
         def noting(*arguments, name=name, query=query, **settings):
@@ -86,13 +87,15 @@ def test_an_embedding_asks_its_device(M, asked):
 
 def test_links_and_clusters_ask_their_device(M, asked):
     links = LinkPredictor(3, backend="torch", **SETTINGS).fit(M)
-    found = links.top_k([0, 7], 4)
+    found, (pairs, scores) = links.top_k([0, 7], 4), links.top_links(9)
     clusters = SymReLUClustering(2, backend="torch", **SETTINGS).fit(M)
     labels = clusters.predict(M[:5] * 1.5)
-    assert asked == [("top_k", "cpu"), ("transform_rows", "cpu")]
+    assert asked == [("top_k", "cpu"), ("top_links", "cpu"), ("transform_rows", "cpu")]
     for estimator in (links, clusters):
         estimator.set_params(backend="sparse")
     assert_array_equal(found.items, links.top_k([0, 7], 4).items)
+    assert_array_equal(pairs, links.top_links(9).pairs)
+    assert_allclose(scores, links.top_links(9).scores)
     assert_array_equal(labels, clusters.predict(M[:5] * 1.5))
 
 
@@ -101,3 +104,30 @@ def test_a_loaded_model_asks_its_device(M, asked, tmp_path):
     SymReLU(3, backend="torch", **SETTINGS).fit(M).save(path)
     SymReLU.load(path).transform(M[:3] * 1.5)
     assert asked == [("transform_rows", "cpu")]
+
+
+def test_a_search_counts_on_its_device(asked, monkeypatch):
+    counted = set()
+    for name in ("other_scores", "certain_counts"):
+        count = getattr(counts_on_device, name)
+
+        def noting(*arguments, name=name, count=count, device):
+            counted.add((name, device))
+            return count(*arguments, device=device)
+
+        monkeypatch.setattr(counts_on_device, name, noting)
+    path = sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(30, 30))
+    model = NeighborEmbedding(5, backend="torch", random_state=0, max_iter=200).fit(path)
+    assert model.certificate_.exact
+    assert counted == {("other_scores", "cpu"), ("certain_counts", "cpu")}
+    found = model.top_k([0, 7], 4)
+    assert asked == [("top_k", "cpu")]
+    expected = model.set_params(backend="sparse").top_k([0, 7], 4)
+    assert_array_equal(found.items, expected.items)
+    assert_allclose(found.scores, expected.scores, atol=1e-5)
+    assert model.certificate_ == model.vectors_.certify()
+
+
+@pytest.mark.parametrize("backend", ["auto", "dense", "active"])
+def test_other_searches_count_here(backend):
+    assert counters_for(backend) == (neighbor_counts.other_scores, neighbor_counts.certain_counts)

@@ -109,6 +109,41 @@ def test_every_model(device, dtype):
 
 
 @on_each_device
+@given(
+    n=st.integers(1, 30),
+    k=st.integers(1, 450),
+    dtype=st.sampled_from(["float32", "float64"]),
+    share=st.sampled_from([None, 0.0, 0.3, 1.0]),
+    numbers=st.sampled_from([1, 100, 2**19]),
+    seed=st.integers(0, 2**16),
+)
+def test_the_best_links_with_ties(device, n, k, dtype, share, numbers, seed):
+    """With few degrees and factors of whole numbers, many scores are equal, also of (p, q) and (q, p)."""
+    rng = np.random.default_rng(seed)
+    own = whole_numbers(n, 2, dtype, seed)
+    model = LinkScores(own.U, own.signature, np.sqrt(rng.integers(0, 4, n)).astype(dtype), 1.0)
+    exclude = None if share is None else sparse.csr_array(1.0 * (rng.random((n, n)) < share))
+    with small_blocks(numbers):
+        pairs, scores = on_device.top_links(model, k, exclude=exclude, device=device)
+    own_pairs, own_scores = model.top_links(k, exclude=exclude)
+    assert_array_equal(pairs, own_pairs)
+    assert_allclose(scores, own_scores, rtol=1e-6 if dtype == "float32" else 1e-14)
+    assert (pairs.dtype, scores.dtype) == (own_pairs.dtype, own_scores.dtype)
+
+
+@on_each_device
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_links_with_scores_that_are_not_numbers(device, value):
+    U = np.random.default_rng(0).random((9, 2)) + 1
+    U[4] = [value, 1.0]
+    model = LinkScores(U, np.ones(2), np.ones(9), 1.0)
+    with np.errstate(invalid="ignore"):
+        expected = model.top_links(36)
+    for found, own in zip(on_device.top_links(model, 36, device=device), expected, strict=True):
+        assert_allclose(found, own)
+
+
+@on_each_device
 def test_a_product_is_not_rounded_to_shorter_numbers(device):
     """Differences of 1e-6 decide, and the settings of the process allow TF32 or bfloat16."""
     U = np.ones((300, 64), np.float32)
@@ -152,8 +187,10 @@ def test_nothing_is_larger_than_a_block(device):
     model = SymmetricReLU(np.ones((n, 3), np.float32), np.ones(3, np.float32))  # all scores are equal
     graph = sparse.csr_array(sparse.diags_array([True, True], offsets=[-1, 1], shape=(n, n), dtype=bool))
     vectors = NeighborVectors(model.U, model.signature, graph, certify(model.U, model.signature, graph, 0.5))
+    links = LinkScores(model.U, model.signature, np.ones(n, np.float32), 1.0)
     with small_blocks(6000), Largest() as largest:
         on_device.top_k(model, np.arange(n), 4, exclude=graph, device=device)
+        on_device.top_links(links, 4, exclude=graph, device=device)
         on_device.transform(model, graph.astype(float)[:50], device=device)
         on_device.certify(vectors, device=device)
         other_scores(model.U, model.U, edges_of(graph), np.array([0.0, 1.0]), device=device)
@@ -179,6 +216,13 @@ def test_what_is_refused():
         on_device.top_k(model, [0], 0, device="cpu")
     with pytest.raises(TypeError, match="needs a SymmetricReLU"):
         on_device.transform(Linear(model.U, model.signature), np.ones((1, 4)), device="cpu")
+    with pytest.raises(TypeError, match="needs a LinkScores"):
+        on_device.top_links(model, 1, device="cpu")
+    links = LinkScores(model.U, model.signature, np.ones(4), 1.0)
+    with pytest.raises(ValueError, match="k must be"):
+        on_device.top_links(links, 0, device="cpu")
+    with pytest.raises(ValueError, match="exclude must have shape"):
+        on_device.top_links(links, 1, exclude=np.eye(3), device="cpu")
     with pytest.raises(ValueError, match="M_new must have shape"):
         on_device.transform(model, np.ones((1, 3)), device="cpu")
 

@@ -18,6 +18,7 @@ from symrelu.cli.outputs import check_archive_output, check_files, naming_output
 from symrelu.cli.queries import NodeFinder, has_entry, preview, records
 from symrelu.cli.screen import INTERRUPTED_CODE, report, show_warning
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
+from symrelu.estimators.neighbors import ON_ONE_MACHINE
 from symrelu.graphs import Labelled
 
 GOAL_MISSED_CODE = 3
@@ -37,6 +38,7 @@ OWN = {
     ),
     "dtype": Own("--dtype", str, "Type of the vectors: 'float32' or 'float16'."),
     "n_negative": Own("--n-negative", int, "Number of columns that enter the scores with a minus sign."),
+    "backend": Own("--backend", str, f"How the graph is stored: {', '.join(map(repr, ON_ONE_MACHINE))}."),
     "max_iter": Own("--max-iter", int, "Largest number of steps for one number of columns."),
     "max_time": Own("--max-time", float, "Time limit for the whole search in seconds."),
 }

@@ -17,18 +17,14 @@ from symrelu.estimators.searches import warn_of_alpha
 from symrelu.fit.link_evaluation import LinkEvaluation, evaluate_scores, link_splits, split_generator
 from symrelu.fit.normalised_graph import NormalisedGraph
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
+from symrelu.fitted.answers import answers_of
 from symrelu.fitted.fit_summary import FitSummary, stop_reason
 from symrelu.fitted.history import Status
 from symrelu.fitted.link_scores import LinkScores
 from symrelu.fitted.models import check_exclude
 from symrelu.fitted.solution import Solution
 from symrelu.problem import Problem
-from symrelu.validation import (
-    NothingObserved,
-    check_choice,
-    check_integer,
-    check_number,
-)
+from symrelu.validation import NothingObserved, check_choice, check_integer, check_number
 
 
 @documented
@@ -354,7 +350,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         """Return the k pairs with the largest scores in the whole graph.
 
         All pairs are scored in batches of rows, within scikit-learn's ``working_memory`` (plus memory for k
-        pairs).
+        pairs), or with ``backend="cuda"`` on the GPU.
 
         Parameters
         ----------
@@ -377,7 +373,8 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         The two are a named tuple. If the input of ``fit`` had names, its attribute ``names`` holds those of the
         pairs. Its method ``to_frame`` returns a table with the columns ``first``, ``second`` and ``score``.
         """
-        pairs, scores = self._model.top_links(k, exclude=self._excluded(exclude_known, exclude))
+        answers = answers_of(self._model, self.backend)
+        pairs, scores = answers.top_links(k, exclude=self._excluded(exclude_known, exclude))
         return Links.of(pairs, scores, getattr(self, "node_names_", None))
 
     def _excluded(self, exclude_known: bool, exclude: Any | None) -> Any | None:

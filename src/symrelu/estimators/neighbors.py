@@ -7,22 +7,35 @@ from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.estimators.base import DecompositionEstimator, whole_or_not_at_all
 from symrelu.estimators.callbacks import FitTasks, with_callbacks
+from symrelu.estimators.new_items import edges_in, find_nodes
 from symrelu.estimators.rankings import Ranking, named
 from symrelu.estimators.searches import warn_incomplete_search
+from symrelu.fit.backends import named_backend
 from symrelu.fit.neighbor_goal import Found, Goal
 from symrelu.fit.neighbor_search import search_neighbors
 from symrelu.fit.settings import Run, Start, documented
+from symrelu.fitted.answers import answers_of
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.neighbor_vectors import NeighborVectors, check_dtype
+from symrelu.operators import BACKENDS
 from symrelu.problem import Problem, RowIndex
-from symrelu.validation import NothingObserved, check_integer, check_number, check_rows, read_rows
+from symrelu.validation import (
+    NothingObserved,
+    check_choice,
+    check_integer,
+    check_number,
+    check_rows,
+    read_rows,
+)
+
+# A search counts all pairs on one machine.
+ON_ONE_MACHINE = tuple(name for name in BACKENDS if name != "dask")
 
 
 @documented
@@ -49,6 +62,10 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         Largest number of steps for one number of columns. More steps may find shorter vectors.
     max_time : float, optional
         Time limit for the whole search in seconds. The shortest vectors found so far are kept.
+    random_state : setting
+    backend : {"auto", "dense", "sparse", "active", "reference", "torch", "cuda"}, default="auto"
+        How the graph is stored, as for :func:`decompose`. With "cuda", an NVIDIA GPU makes the fits, compares
+        all pairs with the graph and answers ``top_k``; a tensor on a GPU is fitted there by default.
 
     Attributes
     ----------
@@ -117,6 +134,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         max_iter: int = 3000,
         max_time: float | None = None,
         random_state: Any = Start.random_state,
+        backend: str = Run.backend,
         verbose: int = Run.verbose,
     ) -> None:
         self.n_components = n_components
@@ -126,6 +144,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         self.max_iter = max_iter
         self.max_time = max_time
         self.random_state = random_state
+        self.backend = backend
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -158,7 +177,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
                 "X must have an edge between two different nodes, got only loops, which are ignored."
             ) from error
         goal = self._goal(problem.n)
-        graph = _edges(problem.M)
+        graph = edges_in(problem.M)
         names = getattr(self, "node_names_", None)
         tasks = FitTasks(self, X, None)
 
@@ -170,6 +189,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             goal,
             n_negative=int(self.n_negative),
             random_state=self.random_state,
+            backend=named_backend(problem, self.backend),
             verbose=self.verbose,
             callback=end_attempt if self._has_callbacks() else None,
         )
@@ -214,11 +234,11 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         """
         check_is_fitted(self)
         matrix, _ = check_rows(self._read_new_rows(X), len(self.item_vectors_), None, name="X")
-        known = self._find_nodes(matrix)
+        known = find_nodes(matrix, self._row_index, self.vectors_.graph)
         vectors = self.item_vectors_[known]
         new = np.flatnonzero(known < 0)
         if len(new):
-            vectors[new] = self.vectors_.place(_edges(matrix[new]))
+            vectors[new] = self.vectors_.place(edges_in(matrix[new]))
         return vectors
 
     def neighbors(self, node: Any) -> np.ndarray:
@@ -259,7 +279,8 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             The method ``to_frame`` of the two returns a table with names, if there are any.
         """
         check_is_fitted(self)
-        return self._ranking_of(nodes, lambda found: self.vectors_.top_k(found, k))
+        answers = answers_of(self.vectors_.scoring_model, self.backend)
+        return self._ranking_of(nodes, lambda found: answers.top_k(found, k))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the vectors, graph, certificate and names to an npz file (arrays and JSON, no pickle).
@@ -346,6 +367,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         check_dtype(self.dtype)
         check_number("recall", self.recall, 0, 1, low_included=False)
         check_integer("n_negative", self.n_negative, 0)
+        check_choice("backend", self.backend, ON_ONE_MACHINE)
         super()._check_settings(settings)
 
     def _goal(self, n: int) -> Goal:
@@ -357,15 +379,6 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
     def _keep_rows(self, matrix: Any, problem: Problem) -> None:
         # As passed, and not problem.M: the rows that transform gets have the same weights and loops.
         self._row_index = RowIndex.of(*read_rows(matrix, problem.n, None, "X"))
-
-    def _find_nodes(self, rows: Any) -> np.ndarray:
-        """Return the node of ``fit`` that each row belongs to, or -1."""
-        # Weights first: nodes with the same edges, as in a complete graph, differ by their weights.
-        known, _ = self._row_index.find(rows, None)
-        others = np.flatnonzero(known < 0)
-        if len(others):
-            known[others], _ = _index_of_edges(self.vectors_.graph).find(_edges(rows[others]), None)
-        return known
 
     def _check_n_items(self, n: int) -> None:
         if n < 2:
@@ -384,15 +397,3 @@ def _fitted_attributes(found: Found, graph: Any, names: np.ndarray | None) -> di
         "n_iter_": sum(attempt.n_iter for attempt in found.attempts),
         "stop_reason_": "the search has ended" if found.status is None else found.status.value,
     }
-
-
-def _index_of_edges(graph: Any) -> RowIndex:
-    """Return an index that recognises the rows of a graph with and without a loop."""
-    return RowIndex.of(sparse.csr_array(graph + sparse.eye_array(graph.shape[0], dtype=bool)), None)
-
-
-def _edges(matrix: Any) -> Any:
-    """Return where a matrix is positive, as a canonical csr_array of bool."""
-    edges = sparse.csr_array(matrix > 0)
-    edges.sum_duplicates()
-    return edges

@@ -1,11 +1,11 @@
-"""NewItemsMixin: read the similarities of new items, and recognise items of ``fit`` among them."""
+"""Read the similarities of new items, or their edges, and recognise items of ``fit`` among them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from sklearn.utils.validation import check_is_fitted
 
 from symrelu.fitted.solution import Solution
@@ -74,3 +74,35 @@ class NewItemsMixin:
         if hasattr(X, "columns") and not X.index.equals(mask.index):
             raise ValueError("mask must have the rows of X in the same order. Pass mask.loc[X.index].")
         return flags_of(self._in_order(mask, "mask") if hasattr(self, "node_names_") else mask)
+
+
+def find_nodes(rows: Any, index: RowIndex, graph: Any) -> np.ndarray:
+    """Return the node of a graph that each row of edges to its nodes belongs to, or -1.
+
+    Parameters
+    ----------
+    rows : csr_array or ndarray of shape (n_new, n)
+    index : RowIndex
+        Of the rows of ``fit``, as they were passed.
+    graph : csr_array of bool of shape (n, n)
+        Its edges, without weights and loops.
+
+    Returns
+    -------
+    nodes : ndarray of int of shape (n_new,)
+    """
+    # Weights first: nodes with the same edges, as in a complete graph, differ by their weights.
+    known, _ = index.find(rows, None)
+    others = np.flatnonzero(known < 0)
+    if len(others):
+        with_loops = csr_array(graph + eye_array(graph.shape[0], dtype=bool))
+        # This index recognises rows with and without a loop.
+        known[others], _ = RowIndex.of(with_loops, None).find(edges_in(rows[others]), None)
+    return known
+
+
+def edges_in(matrix: Any) -> Any:
+    """Return where a matrix is positive, as a canonical csr_array of bool."""
+    edges = csr_array(matrix > 0)
+    edges.sum_duplicates()
+    return edges

@@ -28,13 +28,19 @@ def backend_of(problem: Problem, model: Model, run: Run, dtype: np.dtype[Any] | 
     -------
     backend : str
     """
-    gpu = gpu_of(problem)
-    if gpu is not None and run.backend in ("auto", "cuda"):
-        operator_class("cuda").check_device(gpu)
-        return "cuda"
     # "auto" is resolved when the fit has begun, and may lead to negative columns.
     n_negative = 1 if isinstance(model.n_negative, str) else model.n_negative
-    return chosen_backend(run.backend, problem.M, signature(model.rank, n_negative), dtype)
+    backend = named_backend(problem, run.backend)
+    return chosen_backend(backend, problem.M, signature(model.rank, n_negative), dtype)
+
+
+def named_backend(problem: Problem, backend: str) -> str:
+    """Return the backend that was asked for, which is "cuda" if M was on a GPU and no other one was named."""
+    gpu = gpu_of(problem)
+    if gpu is None or backend not in ("auto", "cuda"):
+        return backend
+    operator_class("cuda").check_device(gpu)
+    return "cuda"
 
 
 def signature(rank: int, n_negative: int) -> np.ndarray:

@@ -24,6 +24,7 @@ from symrelu.fit.loop import FitProgress
 from symrelu.fit.narration import LineTimer, logger, narrated
 from symrelu.fit.neighbor_goal import Attempt, Found, Goal
 from symrelu.fit.separation import Separation, separation
+from symrelu.fitted.answers import counters_for
 from symrelu.fitted.canonical_form import canonical_factor
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.history import Status
@@ -57,6 +58,7 @@ def search_neighbors(
     *,
     n_negative: int = 1,
     random_state: Any = None,
+    backend: str = "auto",
     verbose: int = 0,
     callback: Callable[[Found], bool] | None = None,
 ) -> Found:
@@ -71,6 +73,8 @@ def search_neighbors(
         Number of columns with a minus sign. One column always stays positive.
     random_state : None, int, Generator or RandomState
         Seed of the fits from scratch.
+    backend : str, default="auto"
+        Of the fits. With "torch" and "cuda", pairs are counted on the device too.
     verbose : int, default=0
         1 logs the progress to the logger ``symrelu`` once per second.
     callback : callable, optional
@@ -82,7 +86,7 @@ def search_neighbors(
         Ctrl-C, the time limit and the callback return what has been found so far.
     """
     with single_threaded_blas(), kept_threads(), narrated(verbose):
-        search = _Search(graph, goal, n_negative, random_state, verbose, callback)
+        search = _Search(graph, goal, n_negative, random_state, backend, verbose, callback)
         try:
             search.run()
         except KeyboardInterrupt:  # outside the steps of a fit, which end with Status.INTERRUPTED
@@ -102,6 +106,7 @@ class _Search:
         goal: Goal,
         n_negative: int,
         random_state: Any,
+        backend: str,
         verbose: int,
         callback: Callable[[Found], bool] | None,
     ) -> None:
@@ -109,6 +114,8 @@ class _Search:
         self.goal = goal
         self.n_negative = n_negative
         self.random_state = random_state
+        self.backend = backend
+        self.count = counters_for(backend)
         self.verbose = verbose
         self.callback = callback
         self.problem = Problem.of(graph, diagonal="ignore")
@@ -247,6 +254,9 @@ class _Search:
             max_iter=min(PHASE, max_iter),
             max_time=None if limit is None else max(limit, _SHORTEST_TIME),
             callback=self._narrate if self.verbose else None,
+            backend=self.backend,
+            # A phase has so many steps: none that are less exact may come before them.
+            precision="high" if self.backend == "cuda" else "auto",
         )
         if solution.status in (Status.INTERRUPTED, Status.MAX_TIME):
             self.status = solution.status
@@ -256,8 +266,9 @@ class _Search:
         """Certify the factor as it would be stored, and record the attempt unless it is to go on."""
         signature = self._signs(U)
         vectors = canonical_factor(U, signature).astype(self.goal.dtype)
-        threshold = separation(vectors.astype(U.dtype), signature, self.edges).threshold
-        certificate = certify(vectors, signature, self.graph, threshold)
+        stored, count = vectors.astype(U.dtype), self.count
+        threshold = separation(stored, signature, self.edges, count=count.other_scores).threshold
+        certificate = certify(vectors, signature, self.graph, threshold, count=count.certain_counts)
         succeeded = self.goal.is_met_by(certificate)
         if keep_trying and not succeeded:
             return False
@@ -293,7 +304,7 @@ class _Search:
         return certificate.wrong_pairs < best.wrong_pairs
 
     def _separation(self, U: np.ndarray) -> Separation:
-        found = separation(U, self._signs(U), self.edges)
+        found = separation(U, self._signs(U), self.edges, count=self.count.other_scores)
         self.latest_count = U.shape[1], found.wrong
         return found
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,9 @@ class Separation(NamedTuple):
     low: np.ndarray  # whether the score of an edge is not above it, for each edge in both directions
 
 
-def separation(U: np.ndarray, signature: np.ndarray, edges: Edges) -> Separation:
+def separation(
+    U: np.ndarray, signature: np.ndarray, edges: Edges, *, count: Callable[..., Any] = other_scores
+) -> Separation:
     """Return the best positive threshold.
 
     It must be positive, because an item without neighbours may have a zero vector. If the scores of the edges
@@ -33,6 +36,8 @@ def separation(U: np.ndarray, signature: np.ndarray, edges: Edges) -> Separation
     U : ndarray of shape (n, rank)
     signature : ndarray of shape (rank,)
     edges : Edges
+    count : callable
+        Counts the scores of the other pairs, like :func:`symrelu.kernels.neighbor_counts.other_scores`.
 
     Returns
     -------
@@ -41,7 +46,7 @@ def separation(U: np.ndarray, signature: np.ndarray, edges: Edges) -> Separation
     V = U * signature
     scores = edge_scores(U, V, edges)
     levels = _levels(scores)
-    above, largest = other_scores(U, V, edges, levels)
+    above, largest = count(U, V, edges, levels)
     lowest, largest = float(scores.min(initial=np.inf)), max(largest, 0.0)
     if lowest > largest:
         threshold = (lowest + largest) / 2 if np.isfinite(lowest) else largest + 1.0

@@ -130,12 +130,7 @@ class LinkScores(OneFactor):
         scores : ndarray of shape (k,)
             Their scores.
         """
-        check_integer("k", k, 1)
-        excluded = None
-        if exclude is not None:
-            excluded = check_exclude(exclude, self.n).astype(bool)
-            excluded = sparse.csr_array(excluded + excluded.T)
-        n = self.n
+        excluded, n = check_links(k, exclude, self.n), self.n
         pairs, scores = np.empty((0, 2), np.int64), np.empty(0, self.dtype)
         # Peak memory is five times the block: the scores, the better ones, their places, and copies to sort.
         for batch in batches(n - 1, 5 * n * self.dtype.itemsize):
@@ -169,3 +164,12 @@ class LinkScores(OneFactor):
     @cached_property
     def _scales(self) -> np.ndarray:
         return self.root_degrees * np.sqrt(self.smoothing, dtype=self.root_degrees.dtype)
+
+
+def check_links(k: Any, exclude: Any | None, n: int) -> Any | None:
+    """Return the pairs to leave out of a ``top_links`` query, in both directions, validated."""
+    check_integer("k", k, 1)
+    if exclude is None:
+        return None
+    excluded = check_exclude(exclude, n).astype(bool)
+    return sparse.csr_array(excluded + excluded.T)

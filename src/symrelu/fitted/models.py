@@ -254,18 +254,21 @@ class SymmetricReLU(OneFactor):
         """
         return self.score_checked(*check_rows(M_new, self.n, mask))
 
+    @property
+    def of_rows(self) -> dict[str, Any]:
+        """What the problems of new rows have in common, as arguments of ``transform_rows``."""
+        return {
+            "U": self.U,
+            "signature": self.signature,
+            "alpha": self.alpha,
+            "zero_weight": self.zero_weight,
+            "at_least": self.support == "at_least",
+        }
+
     def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
         """Apply :meth:`transform` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""
         with single_threaded_blas():  # transform_rows distributes the rows over threads itself
-            return transform_rows(
-                M_new,
-                self.U,
-                self.signature,
-                alpha=self.alpha,
-                zero_weight=self.zero_weight,
-                at_least=self.support == "at_least",
-                mask=mask,
-            )
+            return transform_rows(M_new, **self.of_rows, mask=mask)
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
         """Apply :meth:`score` to rows and a mask that :func:`symrelu.validation.check_rows` returned."""

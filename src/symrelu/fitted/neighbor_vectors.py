@@ -63,6 +63,11 @@ class NeighborVectors:
         """The vectors to search for, ``item_vectors * signature``."""
         return self.item_vectors * self.signature
 
+    @property
+    def scoring_model(self) -> SymmetricReLU:
+        """The model whose X are the scores, in float32."""
+        return SymmetricReLU(self._items, self.signature.astype(np.float32))
+
     def __repr__(self) -> str:
         n, rank = self.item_vectors.shape
         return f"NeighborVectors(n={n}, rank={rank}, wrong_pairs={self.certificate.wrong_pairs})"
@@ -100,7 +105,7 @@ class NeighborVectors:
         scores : ndarray of float32 of shape (len(nodes), k)
             Neighbours have scores above the threshold. Minus infinity if there are fewer than k.
         """
-        return SymmetricReLU(self._items, self.signature.astype(np.float32)).top_k(nodes, k)
+        return self.scoring_model.top_k(nodes, k)
 
     def place(self, rows: Any) -> np.ndarray:
         """Return the vectors of new nodes from their neighbours among the nodes of the graph.

@@ -16,6 +16,7 @@ import numpy as np
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.certificate import certify as certify_vectors
 from symrelu.fitted.counts_on_device import certain_counts
+from symrelu.fitted.link_scores import LinkScores, check_links
 from symrelu.fitted.models import SymmetricReLU, check_nodes
 from symrelu.fitted.rows_on_device import transform_rows
 from symrelu.kernels.scores import NO_ITEM
@@ -27,7 +28,7 @@ from symrelu.validation import check_rows
 
 import torch  # isort: skip
 
-__all__ = ["certify", "top_k", "transform"]
+__all__ = ["certify", "top_k", "top_links", "transform"]
 
 
 def transform(model: Any, M_new: Any, mask: Any | None = None, *, device: Any = "cuda") -> np.ndarray:
@@ -79,25 +80,71 @@ def top_k(
     """
     model = getattr(model, "model", model)
     nodes, exclude = check_nodes(nodes, k, exclude, model.n)
-    there = checked_device(device)
-    dtype = np.float32 if model.dtype == np.float32 else np.float64
-    *factors, scales = model.scoring
-    left, right = (tensor(factor.astype(dtype), there) for factor in factors)
-    scales = None if scales is None else tensor(scales.astype(dtype), there)
+    scores_of = _Scores(model, checked_device(device))
+    there, dtype = scores_of.device, scores_of.dtype
     items, scores = np.full((len(nodes), k), NO_ITEM, np.int64), np.full((len(nodes), k), -np.inf, dtype)
     found = min(k, model.n)
     for part in slices(len(nodes), max(1, numbers_at_once(there) // model.n)):
         rows = tensor(nodes[part], there).long()
-        X = left[rows] @ right.T
-        if scales is not None:
-            X = _smooth(X).mul_(scales[rows, None]).mul_(scales)
+        X = scores_of.block(rows, slice(None))
         X.nan_to_num_(nan=-math.inf, posinf=math.inf, neginf=-math.inf)  # NaN is never among the largest
         X[torch.arange(len(rows), device=there), rows] = -math.inf  # a node is not its own neighbour
         if exclude is not None:
-            X[tuple(tensor(places, there).long() for places in exclude[nodes[part]].nonzero())] = -math.inf
+            X[_places(exclude[nodes[part]], there)] = -math.inf
         best = _largest(X, found)
         items[part, :found], scores[part, :found] = (kind.cpu().numpy() for kind in best)
     return items, scores.astype(model.dtype, copy=False)
+
+
+@undisturbed
+def top_links(
+    model: LinkScores, k: int, *, exclude: Any | None = None, device: Any = "cuda"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k pairs with the largest scores, searched on a device.
+
+    Parameters
+    ----------
+    model : LinkScores
+    k : int
+    exclude : sparse or dense matrix of shape (n, n), optional
+        Pairs that are left out, as for the method ``top_links``.
+    device : str or torch.device, default="cuda"
+
+    Returns
+    -------
+    pairs : ndarray of int of shape (k, 2)
+        As the method ``top_links`` returns them: ties go to the lower indices.
+    scores : ndarray of shape (k,)
+    """
+    if not isinstance(model, LinkScores):
+        raise TypeError(f"top_links needs a LinkScores, the model of LinkPredictor, got {model!r}.")
+    excluded, n = check_links(k, exclude, model.n), model.n
+    scores_of = _Scores(model, checked_device(device))
+    there = scores_of.device
+    links = torch.empty(0, dtype=torch.int64, device=there)  # (i, j) as i * n + j
+    scores = torch.empty(0, dtype=scores_of.left.dtype, device=there)
+    start = 0
+    while start < n - 1:
+        stop = min(start + max(1, numbers_at_once(there) // (n - start)), n)
+        X = scores_of.block(slice(start, stop), slice(start, None))
+        # Only pairs i < j: the columns begin at ``start`` too.
+        own = torch.ones((stop - start, stop - start), dtype=torch.bool, device=there).tril_()
+        X[:, : stop - start].masked_fill_(own, -math.inf)
+        if excluded is not None:
+            X[_places(excluded[start:stop, start:], there)] = -math.inf
+        # Pairs are visited in the order of their indices, so a score equal to the k-th best loses the tie.
+        least = scores[-1] if len(scores) == k else -math.inf
+        better = torch.nonzero(X.view(-1) > least)[:, 0]
+        if len(better):
+            best, found = _largest(X.view(-1)[better][None], min(k, len(better)))
+            places = better[best[0]]
+            rows, columns = places // X.shape[1], places % X.shape[1]
+            links = torch.cat([links, (start + rows) * n + start + columns])
+            scores, order = torch.cat([scores, found[0]]).sort(descending=True, stable=True)
+            links, scores = links[order][:k], scores[:k]
+        start = stop
+    pairs = np.stack(np.divmod(links.cpu().numpy(), n), axis=1)
+    return pairs, scores.cpu().numpy().astype(model.dtype, copy=False)
 
 
 def certify(vectors: Any, *, device: Any = "cuda") -> Certificate:
@@ -127,7 +174,7 @@ class DeviceAnswers:
     Parameters
     ----------
     model : FittedModel
-        For ``transform_checked`` and ``score_checked`` a SymmetricReLU.
+        For ``transform_checked`` and ``score_checked`` a SymmetricReLU, for ``top_links`` a LinkScores.
     device : str or torch.device
     """
 
@@ -138,23 +185,48 @@ class DeviceAnswers:
         """Return the k items nearest to each node."""
         return top_k(self.model, nodes, k, exclude=exclude, device=self.device)
 
+    def top_links(self, k: int, *, exclude: Any | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k pairs with the largest scores."""
+        return top_links(self.model, k, exclude=exclude, device=self.device)
+
     def transform_checked(self, M_new: Any, mask: Any | None) -> np.ndarray:
         """Return the factor rows of new items."""
-        model = self.model
-        return transform_rows(
-            M_new,
-            model.U,
-            model.signature,
-            alpha=model.alpha,
-            zero_weight=model.zero_weight,
-            at_least=model.support == "at_least",
-            mask=mask,
-            device=checked_device(self.device),
-        )
+        return transform_rows(M_new, **self.model.of_rows, mask=mask, device=checked_device(self.device))
 
     def score_checked(self, M_new: Any, mask: Any | None) -> float:
         """Return the explained share of new rows, whose factor rows the device computes."""
         return self.model.explained(M_new, self.transform_checked(M_new, mask), mask)
+
+
+class _Scores:
+    """The scores of a model on a device, of which a block is formed at a time.
+
+    Parameters
+    ----------
+    model : FittedModel
+    device : torch.device
+    """
+
+    def __init__(self, model: Any, device: Any) -> None:
+        self.device = device
+        self.dtype = np.float32 if model.dtype == np.float32 else np.float64
+        *factors, scales = model.scoring
+        self.left, self.right = (tensor(factor.astype(self.dtype), device) for factor in factors)
+        self.scales = None if scales is None else tensor(scales.astype(self.dtype), device)
+
+    def block(self, rows: Any, columns: Any) -> Any:
+        """Return the scores of some rows with some columns."""
+        X = self.left[rows] @ self.right[columns].T
+        if self.scales is None:
+            return X
+        # The scales first, as on the host: their product is the same for (i, j) and (j, i).
+        return _smooth(X).mul_(self.scales[rows, None] * self.scales[columns])
+
+
+def _places(matrix: Any, device: Any) -> tuple[Any, Any]:
+    """Return the rows and columns of the nonzero entries of a csr_array."""
+    rows, columns = (tensor(places, device).long() for places in matrix.nonzero())
+    return rows, columns
 
 
 def _smooth(X: Any) -> Any:

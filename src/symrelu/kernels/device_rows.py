@@ -170,15 +170,15 @@ def _square(x):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _add_range(  # type: ignore[no-untyped-def]
-    a, U, V, weight, begins, ends, indices, values, p,
-    total, fit, error, positive, free, active, inner, visited, rank, columns,
+    found, a, U, V, weight, begins, ends, indices, values, p, rank, columns,
     KIND: tl.constexpr, AT_LEAST: tl.constexpr, MULTIPLIES: tl.constexpr,
     RANK: tl.constexpr, COLUMNS: tl.constexpr, CHUNK: tl.constexpr, LONGEST: tl.constexpr,
 ):  # fmt: skip
-    """Return the sums with those over a range of entries of one kind added.
+    """Return what was found so far, the product and the sums, with a range of entries of one kind added.
 
-    Each is added up to one number at once: as vectors, they would take most of the registers.
+    Each sum is added up to one number at once: as vectors, they would take most of the registers.
     """
+    total, fit, error, positive, free, active, inner, visited = found
     k, c = tl.arange(0, RANK), tl.arange(0, COLUMNS)
     begin = tl.load(begins + p)
     last = tl.minimum(tl.load(ends + p), begin + LONGEST)
@@ -242,35 +242,20 @@ def _sum_entries(  # type: ignore[no-untyped-def]
     weight = tl.load(weights)
     total = tl.zeros((COLUMNS,), tl.float64 if DOUBLE else tl.float32)
     zero = tl.zeros((), tl.float64)
-    fit, error, positive, free, active, inner, visited = zero, zero, zero, zero, zero, zero, zero
-    if SUPPORT:
-        total, fit, error, positive, free, active, inner, visited = _add_range(
-            a, U, V, weight, support_begins, support_ends, support, values, p,
-            total, fit, error, positive, free, active, inner, visited, rank, columns,
-            0, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
-        )  # fmt: skip
-    if ZEROS:
-        total, fit, error, positive, free, active, inner, visited = _add_range(
-            a, U, V, weight, zeros_begins, zeros_ends, zeros, values, p,
-            total, fit, error, positive, free, active, inner, visited, rank, columns,
-            1, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
-        )  # fmt: skip
-    if UNKNOWN:
-        total, fit, error, positive, free, active, inner, visited = _add_range(
-            a, U, V, weight, unknown_begins, unknown_ends, unknown, values, p,
-            total, fit, error, positive, free, active, inner, visited, rank, columns,
-            2, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
-        )  # fmt: skip
+    found = total, zero, zero, zero, zero, zero, zero, zero
+    given = SUPPORT, ZEROS, UNKNOWN
+    begins, ends = (support_begins, zeros_begins, unknown_begins), (support_ends, zeros_ends, unknown_ends)
+    indices = support, zeros, unknown
+    for kind in tl.static_range(3):  # the kinds are numbered in this order
+        if given[kind]:
+            found = _add_range(
+                found, a, U, V, weight, begins[kind], ends[kind], indices[kind], values, p, rank, columns,
+                kind, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+            )  # fmt: skip
     if MULTIPLIES:
-        tl.store(out + p * columns + c, total, mask=c < columns)
-    row = sums + p * 7
-    tl.store(row, fit)
-    tl.store(row + 1, error)
-    tl.store(row + 2, positive)
-    tl.store(row + 3, free)
-    tl.store(row + 4, active)
-    tl.store(row + 5, inner)
-    tl.store(row + 6, visited)
+        tl.store(out + p * columns + c, found[0], mask=c < columns)
+    for place in tl.static_range(7):
+        tl.store(sums + p * 7 + place, found[1 + place])
 
 
 @triton.jit

@@ -96,7 +96,7 @@ def other_scores(
         for start in range(parts[part].start, parts[part].stop, at_once):
             stop = min(start + at_once, parts[part].stop)
             block = left[start:stop] @ right.T
-            found = count_scores(block, start, edges.indptr, edges.indices, first, spacing, counts[part])
+            found = count_scores(block, start, edges, first, spacing, counts[part])
             largest[part] = np.maximum(largest[part], found)
 
     run_tasks(count, range(len(parts)), workers)
@@ -132,7 +132,7 @@ def certain_counts(
         for start in range(parts[part].start, parts[part].stop, at_once):
             stop = min(start + at_once, parts[part].stop)
             block = left[start:stop] @ right[start:].T
-            counts = compare_scores(block, start, *norms, *edges, threshold, *uncertainty)
+            counts = compare_scores(block, start, *norms, edges, threshold, uncertainty)
             missing[part] += counts[0]
             extra[part] += counts[1]
             margins[part] = np.minimum(margins[part], counts[2])
@@ -150,7 +150,7 @@ def _parts(left: np.ndarray) -> tuple[list[slice], int, int]:
 
 
 @compiled
-def count_scores(block, start, indptr, indices, first, spacing, counts):  # type: ignore[no-untyped-def]
+def count_scores(block, start, edges, first, spacing, counts):  # type: ignore[no-untyped-def]
     """Count the scores of rows from ``start`` on in bins of equal width, the last without end.
 
     Return the largest. The block of X is overwritten.
@@ -159,8 +159,8 @@ def count_scores(block, start, indptr, indices, first, spacing, counts):  # type
     for i in range(start, start + len(block)):
         row = block[i - start]
         row[i] = -np.inf  # a node is not its own neighbour
-        for p in range(indptr[i], indptr[i + 1]):
-            row[indices[p]] = -np.inf
+        for p in range(edges.indptr[i], edges.indptr[i + 1]):
+            row[edges.indices[p]] = -np.inf
         for j in range(len(row)):
             # Not x <= first, so that NaN counts as above every level.
             if not row[j] <= first:
@@ -175,7 +175,7 @@ def count_scores(block, start, indptr, indices, first, spacing, counts):  # type
 
 @compiled
 def compare_scores(  # type: ignore[no-untyped-def]
-    block, start, left_norms, right_norms, indptr, indices, threshold, relative, absolute, largest
+    block, start, left_norms, right_norms, edges, threshold, uncertainty
 ):
     """Return how many edges and other pairs of rows from ``start`` on are not on their side, and the margin.
 
@@ -183,10 +183,10 @@ def compare_scores(  # type: ignore[no-untyped-def]
     """
     missing, extra, margin = 0, 0, np.inf
     for i in range(start, start + len(block)):
-        row, bounds = block[i - start], (left_norms[i], threshold, relative, absolute, largest)
+        row, bounds = block[i - start], (left_norms[i], threshold, uncertainty)
         first = i + 1  # of the pairs that are not compared yet
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
+        for p in range(edges.indptr[i], edges.indptr[i + 1]):
+            j = edges.indices[p]
             if j > i:
                 wrong, least = compare_span(row, right_norms, start, first, j, -1.0, *bounds)
                 extra, margin = extra + wrong, min(margin, least)
@@ -200,14 +200,14 @@ def compare_scores(  # type: ignore[no-untyped-def]
 
 @compiled
 def compare_span(  # type: ignore[no-untyped-def]
-    row, norms, start, first, last, side, norm, threshold, relative, absolute, largest
+    row, norms, start, first, last, side, norm, threshold, uncertainty
 ):
     """Return how many of the items ``first`` to ``last - 1`` are not on their side, and the margin."""
     wrong, margin = 0, np.inf
     for j in range(first, last):
         size = norm * norms[j]
-        beyond = side * (row[j - start] - threshold) - relative * size - absolute
-        if not size < largest or beyond != beyond:
+        beyond = side * (row[j - start] - threshold) - uncertainty.relative * size - uncertainty.absolute
+        if not size < uncertainty.largest or beyond != beyond:
             beyond = -np.inf  # the score may overflow, or is NaN
         if not beyond > 0:
             wrong += 1

@@ -101,21 +101,24 @@ def curved_part(  # type: ignore[no-untyped-def]
         np.empty(0, np.int64), np.empty(most, np.int32), np.empty(most, U.dtype), np.empty(most, U.dtype)
     )
     desk, one, at = new_desk(U, directions), U.dtype.type(1), 0
+    # By name, since to take an array from a tuple counts as a reference too: see inlined.
+    own, columns, values = desk.own, desk.columns, desk.values
+    support_columns, listed_columns = support.indices, listed.indices
     for i in range(first, last):
         before = at
         begin_row(i, U, signs, directions, desk)
         for begin in range(support.indptr[i], support.indptr[i + 1], ENTRIES_AT_ONCE):
             end = min(begin + ENTRIES_AT_ONCE, support.indptr[i + 1])
-            inner_products(desk.own, U, support.indices, begin, end - begin, desk.values)
+            inner_products(own, U, support_columns, begin, end - begin, values)
             for p in range(begin, end):
-                j, e = support.indices[p], desk.values[p - begin] - support.values[p]
+                j, e = support_columns[p], values[p - begin] - support.values[p]
                 free = e if at_least and e > 0 else 0 * e
                 write_pair(pairs, at, j, one, free, widths[i] * widths[j], 0 * e if free > 0 else e)
                 at += 1
         for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
             size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
-            for p in range(compute_entries(listed.indices, begin, size, U, directions, desk)):
-                j, x = desk.columns[p], desk.values[p]
+            for p in range(compute_entries(listed_columns, begin, size, U, directions, desk)):
+                j, x = columns[p], values[p]
                 width = widths[i] * widths[j]
                 if x > -width:
                     write_pair(pairs, at, j, zero_weight, -x, width, zero_weight * max(x, 0 * x))
@@ -171,6 +174,7 @@ def multiply_rows(first, last, pairs, V, signs, D, alpha, out):  # type: ignore[
     own_V, own_D, sum_of_V, sum_of_D = padded_row(V), padded_row(D), padded_row(V), padded_row(D)
     changes = np.empty(ENTRIES_AT_ONCE + TOGETHER - 1, V.dtype)
     others, columns = np.empty_like(changes), np.empty(ENTRIES_AT_ONCE, np.int32)
+    indices = pairs.indices  # by name: see inlined
     for i in range(first, last):
         lay_out(V, i, plus, own_V)
         lay_out(D, i, plus, own_D)
@@ -178,10 +182,10 @@ def multiply_rows(first, last, pairs, V, signs, D, alpha, out):  # type: ignore[
         sum_of_D[:] = 0
         for begin in range(pairs.indptr[i], pairs.indptr[i + 1], ENTRIES_AT_ONCE):
             size = min(ENTRIES_AT_ONCE, pairs.indptr[i + 1] - begin)
-            inner_products(own_D, V, pairs.indices, begin, size, changes)
-            inner_products(own_V, D, pairs.indices, begin, size, others)
+            inner_products(own_D, V, indices, begin, size, changes)
+            inner_products(own_V, D, indices, begin, size, others)
             for p in range(size):
-                columns[p] = pairs.indices[begin + p]
+                columns[p] = indices[begin + p]
                 changes[p] = pairs.weights[begin + p] * (changes[p] + others[p])
             add_multiples(V, columns, changes, size, sum_of_V)
             count = 0

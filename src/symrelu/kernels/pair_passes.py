@@ -48,6 +48,17 @@ class Entries(NamedTuple):
     values: np.ndarray
 
 
+class Visited(NamedTuple):
+    """The entries that a pass visits, and what counts there."""
+
+    support: Entries
+    unknown: Entries
+    listed: PairList
+    directions: Directions
+    zero_weight: Any
+    at_least: bool
+
+
 class Directions(NamedTuple):
     """The rows of U, scaled to length one and rounded, to find entries of X that are clearly negative."""
 
@@ -163,12 +174,10 @@ def pass_over_pairs(
     sums = np.zeros((n, len(Sums._fields)))
     squares = np.empty(n)  # of X, over the entries that are visited and not negative zeros
     rounded = directions(U, signs, wanted=mostly_negative)
+    visited = Visited(support, unknown, listed, rounded, zero_weight, at_least)
 
     def add(part: slice) -> None:
-        add_rows(
-            part.start, part.stop, U, signs, right, support, unknown, listed, rounded, zero_weight, at_least,
-            out, sums, squares,
-        )  # fmt: skip
+        add_rows(part.start, part.stop, U, signs, right, visited, out, sums, squares)
 
     entries = len(support.indices) + len(unknown.indices) + len(listed.indices)
     workers = workers_for(SLOWNESS * (rank + right.shape[1]) * entries)
@@ -189,51 +198,40 @@ def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
 
 
 @compiled
-def add_rows(  # type: ignore[no-untyped-def]
-    first,
-    last,
-    U,
-    signs,
-    V,
-    support,
-    unknown,
-    listed,
-    directions,
-    zero_weight,
-    at_least,
-    out,
-    sums,
-    squares,
-):
+def add_rows(first, last, U, signs, V, visited, out, sums, squares):  # type: ignore[no-untyped-def]
     """Write some rows of the residual times V to ``out``, and what Sums counts of them to ``sums``."""
+    # By name, since to take an array from a tuple counts as a reference too: see inlined.
+    support, unknown, directions, at_least = (
+        visited.support, visited.unknown, visited.directions, visited.at_least,
+    )  # fmt: skip
     desk, product = new_desk(U, directions), padded_row(V)
     for i in range(first, last):
         begin_row(i, U, signs, directions, desk)
         product[:] = 0
-        visited = add_support(i, U, V, support, at_least, desk, product, sums)
-        visited += add_zeros(i, U, V, listed, directions, zero_weight, desk, product, sums)
+        seen = add_support(i, U, V, support, at_least, desk, product, sums)
+        seen += add_zeros(i, U, V, visited, desk, product, sums)
         for begin in range(unknown.indptr[i], unknown.indptr[i + 1], ENTRIES_AT_ONCE):
             size = min(ENTRIES_AT_ONCE, unknown.indptr[i + 1] - begin)
             inner_products(desk.own, U, unknown.indices, begin, size, desk.values)
             for p in range(size):
                 square = np.float64(desk.values[p]) * np.float64(desk.values[p])
-                visited += square
+                seen += square
                 sums[i, 4] += square
-        squares[i] = visited
+        squares[i] = seen
         write_sum(product, out, i)
 
 
 @inlined
 def add_support(i, U, V, support, at_least, desk, product, sums):  # type: ignore[no-untyped-def]
     """Add the part of the support to a row of the product and to its sums, and return the squares of X."""
-    fit = error = free = inner = visited = 0.0
+    fit = error = free = inner = seen = 0.0
     for begin in range(support.indptr[i], support.indptr[i + 1], ENTRIES_AT_ONCE):
         end = min(begin + ENTRIES_AT_ONCE, support.indptr[i + 1])
         inner_products(desk.own, U, support.indices, begin, end - begin, desk.values)
         count = 0
         for p in range(begin, end):
             x, m = desk.values[p - begin], support.values[p]
-            visited += np.float64(x) * np.float64(x)
+            seen += np.float64(x) * np.float64(x)
             if at_least and x > m:
                 free += np.float64(x) * np.float64(x) - np.float64(m) * np.float64(m)
                 continue
@@ -246,21 +244,21 @@ def add_support(i, U, V, support, at_least, desk, product, sums):  # type: ignor
             count += 1
         add_multiples(V, desk.columns, desk.values, count, product)
     sums[i, 0], sums[i, 1], sums[i, 4], sums[i, 6] = fit, error, free, inner
-    return visited
+    return seen
 
 
 @inlined
-def add_zeros(i, U, V, listed, directions, zero_weight, desk, product, sums):  # type: ignore[no-untyped-def]
+def add_zeros(i, U, V, visited, desk, product, sums):  # type: ignore[no-untyped-def]
     """Add the part of the positive zeros to a row of the product and to its sums, and return their squares."""
-    above, active = 0.0, 0
+    listed, above, active = visited.listed, 0.0, 0
     for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
         size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
-        computed, count = compute_entries(listed.indices, begin, size, U, directions, desk), 0
+        computed, count = compute_entries(listed.indices, begin, size, U, visited.directions, desk), 0
         for p in range(computed):
             x = desk.values[p]
             if x > 0:
                 above += np.float64(x) * np.float64(x)
-                desk.columns[count], desk.values[count] = desk.columns[p], -zero_weight * x
+                desk.columns[count], desk.values[count] = desk.columns[p], -visited.zero_weight * x
                 count += 1
         add_multiples(V, desk.columns, desk.values, count, product)
         active += count

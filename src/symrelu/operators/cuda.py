@@ -203,8 +203,8 @@ class CudaOperator(TorchOperator):
         if not HAS_TRITON:
             return super()._evaluate(U, V)
         U = U.contiguous()
-        expected = self._expected_zeros(U)
-        listed = self._listed(U, expected)
+        expected, all_scanned = self._sampled(U)
+        listed = self._listed(U, expected, all_scanned)
         if listed is None and (U.dtype != torch.float32 or not math.isfinite(expected)):
             return super()._evaluate(U, V)
         right = None if V is None else V.contiguous()
@@ -259,25 +259,30 @@ class CudaOperator(TorchOperator):
         significant = negative > _ROUNDING * self.eps * squares
         return Sums(fit, error, positive, negative if significant else 0.0, free, active, inner)
 
-    def _expected_zeros(self, U: Any) -> float:
-        """Return how many zeros of an average row have X > 0, by a sample of rows; NaN if U is not finite."""
+    def _sampled(self, U: Any) -> tuple[float, bool]:
+        """Return how many zeros of an average row have X > 0, by a sample of rows, and whether no row is zero.
+
+        That is NaN if U is not finite, and False if a row has subnormal numbers only.
+        """
         rows = self._pattern.sample
         X = self.signed(U[rows]) @ U.T
-        positive = torch.count_nonzero(X > 0) - self._pattern.known_in_sample(X)
-        finite = torch.isfinite(torch.linalg.vector_norm(U, math.inf))
-        return float(torch.where(finite, positive / len(rows), torch.nan))
+        positive = (torch.count_nonzero(X > 0) - self._pattern.known_in_sample(X)) / len(rows)
+        largest = torch.linalg.vector_norm(U, math.inf, dim=1)
+        expected = torch.where(torch.isfinite(largest).all(), positive.to(U.dtype), torch.nan)
+        expected, least = torch.stack([expected, largest.min()]).tolist()  # one transfer to the host
+        return expected, least >= torch.finfo(U.dtype).tiny
 
-    def _listed(self, U: Any, expected: float) -> Any | None:
+    def _listed(self, U: Any, expected: float, all_scanned: bool = False) -> Any | None:
         """Return the zeros at which X can be positive, as DeviceEntries, or None if there are too many."""
         most = self.n if self.always_lists else min(_MOST_POSITIVE, _LARGEST_SHARE * self.n)
         if not expected <= most:
             return None
         try:
-            return self._scanned(U, expected)
+            return self._scanned(U, expected, all_scanned)
         except OutOfResources:  # tiles that are too large for this device
             return None
 
-    def _scanned(self, U: Any, expected: float) -> Any | None:
+    def _scanned(self, U: Any, expected: float, all_scanned: bool) -> Any | None:
         from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
         from symrelu.kernels.device_rows import ZEROS, DeviceEntries
         from symrelu.kernels.device_scaling import directions, halves
@@ -286,17 +291,14 @@ class CudaOperator(TorchOperator):
         tiling = tiling_of_scan(self.rank, has_large_tiles(self.device))
         rows, lengths = directions(U)
         # Rows of zeros, of isolated items for example, have no positive pairs, and would all be candidates.
-        items = torch.nonzero(lengths)[:, 0]
-        if not len(items):
+        items = None if all_scanned else torch.nonzero(lengths)[:, 0]
+        scanned = self.n if items is None else len(items)
+        if not scanned:
             nothing = torch.zeros(self.n + 1, dtype=torch.int64, device=self.device)
             return DeviceEntries(ZEROS, nothing, torch.empty(0, dtype=torch.int32, device=self.device))
-        if len(items) == self.n:
-            items = None
         D = halves(rows if items is None else rows[items], split=False)
-        scanned = self.n if items is None else len(items)
         blocks = len(D.high) // tiling.rows
-        size = max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows))
-        size = min(size, _MOST_CANDIDATES // blocks)
+        size = min(max(_LEAST_ROOM, int(_ROOM * expected * tiling.rows)), _MOST_CANDIDATES // blocks)
         buffer = Buffer(torch.full((blocks,), size, device=self.device), size * blocks)
         reach = margin(self.rank)
         scan(D, self.signature, scanned, reach, tiling, buffer)

@@ -20,7 +20,7 @@ _NS_IN_SCANS = 0.012
 
 # A positive zero on a list, for each column: at both rows a product and a multiple of a single row, and the
 # entries listed with it. On two cores, relative to tiles.
-_NS_LISTED = 0.4
+_NS_LISTED = 0.45
 
 # What a list costs a row besides: it is sampled, its movement is measured, and its part is handed to a thread.
 # On two cores this takes a fourth of that; on sixteen, there are more threads to hand it to.
