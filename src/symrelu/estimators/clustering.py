@@ -20,7 +20,7 @@ from symrelu.estimators.searches import (
     warn_of_selection,
 )
 from symrelu.fit.cluster_methods import ClusterMethod, Prepared, without_diagonal
-from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
+from symrelu.fit.cluster_number import ClusterSelection, SharedFits, most_clusters, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.clusters import Clusters, modularity_of
 from symrelu.fitted.history import Status
@@ -358,8 +358,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
                 seed + repeat,
             )
 
-        most = min(problem.n, max(2, int(2 * np.sqrt(problem.n))))
-        rng = np.random.default_rng(seed)
+        most, rng = most_clusters(problem.n), np.random.default_rng(seed)
         return select_n_clusters(without_diagonal(problem), fits, most=most, rng=rng, verbose=self.verbose)
 
 

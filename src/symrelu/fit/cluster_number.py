@@ -42,6 +42,32 @@ _FIRST_LIMIT = 16  # numbers of clusters that are tried at first; doubled while 
 _PER_OCTAVE = 8  # numbers tried between a limit and its double
 
 
+def most_clusters(n: int) -> int:
+    """Return the largest number of clusters of n items that is tried."""
+    return min(n, max(2, int(2 * np.sqrt(n))))
+
+
+def largest_choice(columns: Callable[[int], int], n: int, n_init: int) -> tuple[int, int]:
+    """Return the largest number of columns, and of fits, that a choice can take.
+
+    Parameters
+    ----------
+    columns : callable
+        As in :class:`SharedFits`.
+    n : int
+        Number of items.
+    n_init : int
+        Number of fits that are averaged for the result.
+    """
+    ranks = {columns(_shared(number)) for number in range(1, most_clusters(n) + 1)}
+    return max(ranks), REPEATS * min(n_init, _MOST_FITS) * len(ranks)
+
+
+def _shared(n_clusters: int) -> int:
+    """Return the number of clusters whose factor serves this one too: the next power of two."""
+    return int(2 ** (n_clusters - 1).bit_length())
+
+
 class Score(NamedTuple):
     """Scores of a number of clusters, one for each repeat."""
 
@@ -132,8 +158,7 @@ class SharedFits:
 
     def labels(self, n_clusters: int) -> np.ndarray:
         """Return the clusters of all items."""
-        # One factor serves all numbers up to the next power of two.
-        rank = self.columns(2 ** (n_clusters - 1).bit_length())
+        rank = self.columns(_shared(n_clusters))
         if rank not in self._formed:
             self._formed[rank] = self._form(rank)
         return self._formed[rank](n_clusters).labels
