@@ -12,14 +12,14 @@ import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
-from symrelu.cli.advice import advice_of, for_command_line
+from symrelu.cli.advice import advice_of, following, for_command_line
 from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, note, printable, report
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, next_command, note, printable, report
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.fit.holdout import fit_without
 from symrelu.operators import EvaluationFailed
@@ -140,7 +140,8 @@ def _run_fit(
         "output": output,
         "plot": plot,
     }
-    report(result, _summary(solution, result, _held_out_text(error, hidden is not None)))
+    shown = _summary(solution, result, _held_out_text(error, hidden is not None))
+    report(result, shown, *next_command(result["next"]))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
 
@@ -153,8 +154,9 @@ def _named(checkpoint: Path | None, arguments: Mapping[str, Any]) -> Checkpoint 
 
 
 def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
-    """Return what ``--json`` prints about a fit, with advice in words of the command."""
-    used = solution.history.seconds[-1] if solution.status is Status.MAX_TIME else solution.n_iter
+    """Return what ``--json`` prints about a fit, with advice in words of the command that was called."""
+    status = solution.status
+    used = solution.history.seconds[-1] if status is Status.MAX_TIME else solution.n_iter
     return {
         "nodes": solution.U.shape[0],
         "rank": solution.rank,
@@ -165,11 +167,12 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "iterations": solution.n_iter,
         "evaluations": solution.n_evaluations,
         "fit_seconds": solution.history.seconds[-1],
-        "status": solution.status,
+        "status": status,
         "level": solution.level,
         "converged": solution.converged,
         "stopped_because": for_command_line(solution.stop_reason),
-        "advice": advice_of(solution.status, level=solution.level, checkpoint=checkpoint, used=used),
+        "advice": advice_of(status, level=solution.level, resumes=checkpoint is not None, used=used),
+        "next": following(status, checkpoint, used),
     }
 
 

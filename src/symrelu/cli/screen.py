@@ -6,8 +6,9 @@ import inspect
 import json
 import logging
 import math
+import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -175,6 +176,11 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory. Use a part of the data, or a machine with more memory."
     return _in_words(str(error)) or type(error).__name__
+
+
+def next_command(words: Sequence[str] | None) -> list[Text]:
+    """Return a line with the command to give next, for :func:`report`, or nothing if there is none."""
+    return [] if words is None else [message_text("Next:", shlex.join(words))]
 
 
 def show_warning(message: Warning | str, *_: Any) -> None:
