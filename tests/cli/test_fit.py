@@ -53,6 +53,24 @@ def test_a_fit_that_stops_before_its_matrix_says_so(tmp_path, monkeypatch, capsy
     assert json.loads(out)["level"] == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "dtype", "backend"),
+    [
+        ([], "float64", "sparse"),
+        (["--backend", "active", "--n-negative", 1], "float64", "active"),
+        (["--backend", "dense"], "float32", "dense, float32"),
+    ],
+)
+def test_the_backend_is_named(options, dtype, backend, tmp_path, matrix_file, call):
+    sparse.save_npz(tmp_path / "m.npz", sparse.load_npz(matrix_file).astype(dtype))
+    arguments = ["fit", "m.npz", "-r", 3, "--max-iter", 2, "-o", "o.npz", *options]
+    code, out, _ = call(*arguments)
+    assert code == 0
+    assert f" backend {backend} " in " ".join(out.split())
+    found = json.loads(call(*arguments, "--json")[1])
+    assert (found["backend"], found["precision"], found["dtype"]) == (backend.split(",")[0], "auto", dtype)
+
+
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):
     M, _ = make_relu_gram(100, 4, shift=0.1, random_state=0)
     np.save(tmp_path / "m.npy", M)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,6 +216,77 @@ def test_a_search_without_a_terminal_prints_a_line_now_and_then(monkeypatch, cap
         for text in ("", "first", "second"):
             handler.emit(logging.makeLogRecord({"msg": text}))
     assert capsys.readouterr() == ("", "second\n")
+
+
+@pytest.mark.parametrize("shown", [lambda: screen.fit_progress("x", 3), screen.search_progress])
+def test_compilation_takes_the_place_of_a_step(shown, terminal, monkeypatch):
+    @contextmanager
+    def compiling(began):
+        began()
+        yield
+
+    monkeypatch.setattr("symrelu.kernels.compilation.noticing_compilation", compiling)
+    with shown():
+        pass
+    assert "compiling, at the first run only" in terminal.getvalue()
+
+
+def test_verbose_prints_the_log(capsys):
+    logger = logging.getLogger("symrelu")
+    before = logger.level, logger.handlers[:]
+    with screen.showing(screen.Output(verbose=True)):
+        assert screen.verbosity() == 1
+        with screen.search_progress() as verbose:
+            assert verbose == 1
+            logger.info("backend='sparse' [b] was chosen\x1b")
+        with screen.fit_progress("x", 3) as callback:  # the log has the steps
+            callback(step(0.5))
+    assert (logger.level, logger.handlers) == before
+    assert capsys.readouterr() == ("", "backend='sparse' [b] was chosen\\x1b\n")
+
+
+def test_the_log_is_above_the_bar(terminal):
+    with screen.showing(screen.Output(verbose=True)), screen.fit_progress("graph.npz", 10) as callback:
+        logging.getLogger("symrelu").info("a line")
+        callback(step(0.5))
+    assert "a line\n" in terminal.getvalue()
+    assert "1/10 relative error 0.5" in terminal.getvalue()
+
+
+COMMANDS = {
+    "fit": ["--rank", 3, "--max-iter", 3, "-o", "out.npz"],
+    "embed": ["--components", 3, "--max-iter", 3, "--model", "out.npz"],
+    "cluster": ["--clusters", 3, "--max-iter", 3],
+    "links": ["--n-init", 1, "--max-iter", 3, "--model", "out.npz"],
+    "report": ["--clusters", 3, "--max-iter", 3, "--no-hidden", "-o", "page.html"],
+    "evaluate": ["--splits", 1, "--n-init", 1, "--max-iter", 3],
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of clusters of one node each
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_fit_name_the_backend_if_asked(command, matrix_file, call):
+    code, out, err = call(command, matrix_file, *COMMANDS[command], "--json")
+    assert (code, "was chosen" in err) == (0, False)
+    code, again, err = call(command, matrix_file, *COMMANDS[command], "--json", "-v")
+    chosen = "backend='sparse'" if command == "report" else "--backend sparse"  # it has no such option
+    assert (code, f"{chosen} was chosen for 60 items" in err) == (0, True)
+    assert "--max-iter was reached" in err
+    assert json.loads(again).keys() == json.loads(out).keys()
+
+
+def test_a_model_does_not_depend_on_what_was_shown(matrix_file, call):
+    contents = []
+    for shown in ([], ["--verbose"], ["--quiet"]):
+        assert call("embed", matrix_file, *COMMANDS["embed"], *shown)[0] == 0
+        contents.append(SymReLU.load("out.npz").get_params())
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_verbose_and_quiet_exclude_each_other(matrix_file, call):
+    code, out, err = call("fit", matrix_file, *COMMANDS["fit"], "-v", "--quiet")
+    assert (code, out) == (2, "")
+    assert "--quiet and --verbose ask for different things. Pass one of them." in err
 
 
 class Estimator:

@@ -66,7 +66,7 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()])
+@with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()], fits=True)
 def cluster(
     file: GraphArgument,
     output: Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from symrelu import Cost, estimate_cost
 from symrelu.cli.advice import for_command_line
-from symrelu.cli.screen import report
+from symrelu.cli.screen import report, working
 from symrelu.estimators.planned_fits import CHOICE, planned_fits
 
 _REFUSED_CODE = 2
@@ -78,7 +78,8 @@ def estimate(
 ) -> Estimate:
     """Return the cost of fits with these settings of ``decompose``, on workers if their number is given."""
     on_workers = {} if workers is None else {"backend": "dask"}
-    cost = estimate_cost(problem, **{**settings, **on_workers})
+    with working("estimating"):
+        cost = estimate_cost(problem, **{**settings, **on_workers})
     return Estimate(replace(cost, refusal=for_command_line(cost.refusal)), count, method, at_most)
 
 

@@ -46,7 +46,7 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(SymReLU, OWN), *graph_options()])
+@with_options([*estimator_options(SymReLU, OWN), *graph_options()], fits=True)
 def embed(
     file: GraphArgument,
     output: Annotated[

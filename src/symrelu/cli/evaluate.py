@@ -51,7 +51,7 @@ _TITLES = {
 }
 
 
-@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
+@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()], fits=True)
 def evaluate(
     file: GraphArgument,
     output: Annotated[

@@ -19,9 +19,20 @@ from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, next_command, note, printable, report
+from symrelu.cli.screen import (
+    INTERRUPTED_CODE,
+    errors,
+    fit_progress,
+    next_command,
+    note,
+    printable,
+    report,
+    verbosity,
+)
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
+from symrelu.fit.backends import backend_of
 from symrelu.fit.holdout import fit_without
+from symrelu.fit.settings import values_of
 from symrelu.operators import EvaluationFailed
 
 EXAMPLES = (
@@ -32,7 +43,7 @@ EXAMPLES = (
 )
 
 
-@with_options([*fit_options(), *graph_options()])
+@with_options([*fit_options(), *graph_options()], fits=True)
 def fit(
     file: GraphArgument,
     output: Annotated[
@@ -83,7 +94,7 @@ def run_fit(command: str, limits: Mapping[str, Any] | None = None, **arguments: 
     The arguments are those of ``fit``, which a checkpoint records; the limits are for this run only.
     """
     check_outputs(arguments)
-    settings = chosen_settings({**arguments, **(limits or {})})
+    settings = chosen_settings({**arguments, **(limits or {})}) | {"verbose": verbosity()}
     mask = arguments["mask"]
     again = command == "resume"
     matrix, labels = read_input(
@@ -135,6 +146,9 @@ def _run_fit(
     if command == "resume" and not steps:
         result["advice"] = f"The fit had ended before, so that no step was made. {result['advice']}"
     result |= {
+        "backend": _backend(problem, settings),
+        "precision": settings["precision"],
+        "dtype": problem.dtype.name,
         "steps": steps,
         "parameters_per_pair": problem.parameters_per_pair(solution.rank),
         "output": output,
@@ -144,6 +158,12 @@ def _run_fit(
     report(result, shown, *next_command(result["next"]))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _backend(problem: Problem, settings: Mapping[str, Any]) -> str:
+    """Return the backend of a fit."""
+    model, _, _, run = values_of(settings)
+    return backend_of(problem, model, run)
 
 
 def _named(checkpoint: Path | None, arguments: Mapping[str, Any]) -> Checkpoint | None:
@@ -239,6 +259,13 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
         save_figure(figure, path)
 
 
+def _how_computed(result: dict[str, Any]) -> str:
+    """Return the row on the backend, with the precision and the type of numbers if they are not the default."""
+    precision = "" if result["precision"] == "auto" else f", precision {result['precision']}"
+    dtype = "" if result["dtype"] == "float64" else f", {result['dtype']}"
+    return f"{result['backend']}{precision}{dtype}"
+
+
 def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[tuple[str, Any]]:
     n_negative = solution.n_negative
     # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
@@ -247,6 +274,7 @@ def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[
     negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
     rows = [
         ("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}"),
+        ("backend", _how_computed(result)),
         ("parameters per pair", f"{result['parameters_per_pair']:.3g}"),
         ("relative error", f"{solution.relative_error:.6g}"),
         ("half squared error", f"{solution.half_squared_error:.6g}"),

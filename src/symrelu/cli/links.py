@@ -42,7 +42,7 @@ OWN = {
 _OPTIONS = [*estimator_options(LinkPredictor, OWN), *graph_options()]
 
 
-@with_options(_OPTIONS)
+@with_options(_OPTIONS, fits=True)
 def links(
     file: GraphArgument,
     output: Annotated[

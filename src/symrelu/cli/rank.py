@@ -35,7 +35,7 @@ EXAMPLES = (
 )
 
 
-@with_options([*_OPTIONS, *graph_options()])
+@with_options([*_OPTIONS, *graph_options()], fits=True)
 def rank(
     file: GraphArgument,
     output: Annotated[Path | None, table_option("Table of the scores")] = None,

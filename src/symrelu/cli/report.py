@@ -69,7 +69,7 @@ _MODELS: dict[str, Any] = {
 }
 
 
-@with_options([_CLUSTERS, *_FITTING, *graph_options()])
+@with_options([_CLUSTERS, *_FITTING, *graph_options()], fits=True)
 def report(
     file: GraphArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page: .html.")],

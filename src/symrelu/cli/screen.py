@@ -9,7 +9,7 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -31,6 +31,8 @@ INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C e
 SECONDS_BETWEEN_LINES = 10.0  # of progress, where stderr is not a terminal
 
 _PANEL = "Output"
+_LOGGER = "symrelu"
+_COMPILING = "compiling, at the first run only"
 
 
 # Without emoji, which would replace parts of file names such as a:x:b.
@@ -44,7 +46,7 @@ class Output:
 
     Attributes
     ----------
-    json, quiet : bool
+    json, quiet, verbose : bool
         The options of the same names.
     began : float
         When the command was called, by ``time.monotonic``.
@@ -53,45 +55,80 @@ class Output:
 
     json: bool = False
     quiet: bool = False
+    verbose: bool = False
     began: float = field(default_factory=time.monotonic)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise ValueError("--quiet and --verbose ask for different things. Pass one of them.")
 
 
 _running: ContextVar[Output | None] = ContextVar("_running", default=None)
 
 
-def output_options() -> list[inspect.Parameter]:
-    """Return the options ``--json`` and ``--quiet``, which every command has."""
-    texts = {
-        "json": "Print the results as one JSON object.",
-        "quiet": "Print nothing but warnings and errors.",
-    }
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            # The flag is given explicitly, because Typer would add a --no-json.
-            annotation=Annotated[bool, typer.Option(f"--{name}", help=text, rich_help_panel=_PANEL)],
-        )
-        for name, text in texts.items()
+def output_options(*, fits: bool = False) -> list[inspect.Parameter]:
+    """Return the options that every command has, and ``--verbose`` of those that fit."""
+    options = [
+        _flag("json", "Print the results as one JSON object."),
+        _flag("quiet", "Print nothing but warnings and errors."),
     ]
+    verbose = _flag("verbose", "Print what fits log on stderr: the backend chosen for them, their steps.", "-v")
+    return [verbose, *options] if fits else options
+
+
+def _flag(name: str, text: str, *short: str) -> inspect.Parameter:
+    # The flag is given explicitly, because Typer would add a --no-json.
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option(f"--{name}", *short, help=text, rich_help_panel=_PANEL)],
+    )
 
 
 @contextmanager
 def showing(output: Output) -> Iterator[None]:
-    """Let :func:`report`, :func:`note` and the progress bars follow these options."""
+    """Let :func:`report`, :func:`note`, the log and the progress bars follow these options."""
     token = _running.set(output)
+    with _shown_log() if output.verbose else nullcontext():
+        try:
+            yield
+        finally:
+            _running.reset(token)
+
+
+@contextmanager
+def _shown_log() -> Iterator[None]:
+    """Print what the library logs meanwhile, above the progress bar if there is one."""
+    logger, handler = logging.getLogger(_LOGGER), _Printer()
+    level = logger.level
+    logger.addHandler(handler)  # a fit with verbose > 0 adds its own only if there is none
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        _running.reset(token)
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _Printer(logging.Handler):
+    """Print each message of a logger."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # Only a terminal has a width.
+        errors.print(Text(printable(_in_words(record.getMessage())), "dim"), soft_wrap=not _is_interactive())
 
 
 def is_quiet() -> bool:
     """Return whether the user asked for warnings and errors only."""
     return _current().quiet
+
+
+def verbosity() -> int:
+    """Return the ``verbose`` of a fit whose steps are shown anyway: 1 if the user asked for its log."""
+    return int(_current().verbose)
 
 
 def _current() -> Output:
@@ -224,11 +261,11 @@ class Advance(Protocol):
 def step_progress(description: str, total: int) -> Iterator[Advance]:
     """Yield a function that shows one more step and its relative error, with the time left.
 
-    On a terminal it is a bar; otherwise a line is printed every few seconds. A fit may end before its last
-    step, so the time left is an upper bound.
+    On a terminal it is a bar; otherwise a line is printed every few seconds, unless the fit logs its steps. A
+    fit may end before its last step, so the time left is an upper bound.
     """
     description = printable(description)
-    if is_quiet():
+    if is_quiet() or (_current().verbose and not _is_interactive()):
         yield lambda error, level=0: None
     elif not _is_interactive():
         yield _Lines(description, total).advance
@@ -237,15 +274,26 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("{task.completed}/{task.total}"),
-            TextColumn("relative error {task.fields[error]}"),
+            TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=errors, transient=True) as bar:
-            task = bar.add_task(description, total=total, error="-")
-            yield lambda error, level=0: bar.update(
-                task, advance=int(level == 0), error=f"{error:.4g}" + (f" at level {level}" if level else "")
-            )
+            task = bar.add_task(description, total=total, state="relative error -")
+
+            def advance(error: float, level: int = 0) -> None:
+                where = f" at level {level}" if level else ""
+                bar.update(task, advance=int(level == 0), state=f"relative error {error:.4g}{where}")
+
+            with _noticing_compilation(lambda: bar.update(task, state=_COMPILING)):
+                yield advance
+
+
+def _noticing_compilation(show: Callable[[], object]) -> AbstractContextManager[None]:
+    """Call a function if something must be compiled meanwhile, before which nothing else can be shown."""
+    from symrelu.kernels.compilation import noticing_compilation  # it loads numba, which --help does without
+
+    return noticing_compilation(show)
 
 
 class _Lines:
@@ -287,21 +335,31 @@ def search_progress() -> Iterator[int]:
     """Show what a search logs meanwhile, and yield its ``verbose``.
 
     How long a search takes is not known. On a terminal, each message replaces the one before; otherwise one is
-    printed every few seconds.
+    printed every few seconds. With ``--verbose``, all are printed.
     """
-    if is_quiet():
-        yield 0
+    if is_quiet() or _current().verbose:
+        yield verbosity()
         return
     # A fit with verbose > 0 adds its own handler to this logger only if there is none.
-    logger = logging.getLogger("symrelu")
+    logger = logging.getLogger(_LOGGER)
     with ExitStack() as stack:
         show: Callable[[Text], object] = partial(errors.print, soft_wrap=True)
         if _is_interactive():
-            show = stack.enter_context(errors.status("searching")).update
+            show = stack.enter_context(working("searching"))
         handler = _LastMessage(show, 0.0 if _is_interactive() else SECONDS_BETWEEN_LINES)
         logger.addHandler(handler)
         stack.callback(logger.removeHandler, handler)
         yield 1
+
+
+@contextmanager
+def working(text: str) -> Iterator[Callable[[Text], object]]:
+    """Show on a terminal that a command works, and if it compiles; yield a function that shows other text."""
+    if is_quiet() or not _is_interactive():
+        yield lambda text: None
+        return
+    with errors.status(text) as status, _noticing_compilation(lambda: status.update(_COMPILING)):
+        yield status.update
 
 
 class _LastMessage(logging.Handler):
@@ -324,20 +382,18 @@ def _is_interactive() -> bool:
 @contextmanager
 def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
     """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
-    # With callbacks all fits run in one process.
-    if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
-        before = estimator.verbose
-        try:
-            with search_progress() as verbose:
-                estimator.set_params(verbose=verbose)
-                yield
-        finally:
-            estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
-        return
-    try:
+    before = estimator.verbose
+    with ExitStack() as stack:
+        # A saved model must not depend on what was shown.
+        stack.callback(lambda: estimator.set_params(verbose=before))
+        # With callbacks all fits run in one process.
+        if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
+            verbose = stack.enter_context(search_progress())
+        else:
+            stack.callback(estimator.set_callbacks)
+            verbose = verbosity()
+        estimator.set_params(verbose=verbose)
         yield
-    finally:
-        estimator.set_callbacks()
 
 
 def _set_callback(estimator: Any, callback: _StepCallback) -> bool:
