@@ -130,6 +130,14 @@ def test_an_early_end_is_shown(blocks_file, monkeypatch, capsys):
     assert "Next:" not in shown
 
 
+@pytest.mark.filterwarnings("ignore")  # of clusters of one node each
+def test_a_number_of_clusters_that_unfinished_fits_chose(blocks_file, call):
+    assert "chosen" not in call("cluster", blocks_file)[1]
+    shown = " ".join(call("cluster", blocks_file, "--max-time", 1e-9)[1].split())
+    assert "chosen with the help of 10 fits that --max-time ended: with more time, it may be another" in shown
+    assert json.loads(call("cluster", blocks_file, "--max-time", 1e-9, "--json")[1])["fits_out_of_time"] == 10
+
+
 def test_a_limit_of_steps_is_an_early_end_if_it_is_below_the_usual_one(blocks_file, call):
     options = ["cluster", blocks_file, "--clusters", 3, "--json", "--method", "directions", "--max-iter"]
     for limit, early in ((3, {"directions": "max_iter"}), (20, {})):

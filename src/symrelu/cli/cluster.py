@@ -120,6 +120,8 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
     return {
         "nodes": len(estimator.labels_),
         "clusters": estimator.n_clusters_,
+        # Of the fits that chose this number.
+        "fits_out_of_time": 0 if estimator.n_clusters is not None else estimator.selection_.n_out_of_time,
         "sizes": np.bincount(estimator.labels_),
         "method": estimator.method_,
         "modularity": estimator.modularity_[estimator.method_],
@@ -157,7 +159,7 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
     early = found["stopped_early"]  # these fits end by their number of steps; only an early end is news
     rows = [
         ("nodes", found["nodes"]),
-        ("clusters", found["clusters"]),
+        ("clusters", f"{found['clusters']}{_doubt(found['fits_out_of_time'])}"),
         ("sizes", sizes + (", ..." if len(found["sizes"]) > _SHOWN_SIZES else "")),
         ("method", found["method"]),
         ("modularity", f"{found['modularity']:.4g}"),
@@ -168,6 +170,14 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
         ("memberships", found["memberships"]),
     ]
     return [(label, value) for label, value in rows if value is not None]
+
+
+def _doubt(out_of_time: int) -> str:
+    """Return what to say of a number of clusters that unfinished fits chose."""
+    if not out_of_time:
+        return ""
+    fits = "a fit that --max-time ended" if out_of_time == 1 else f"{out_of_time} fits that --max-time ended"
+    return f", chosen with the help of {fits}: with more time, it may be another"
 
 
 def _reasons(early: dict[str, Status]) -> str:

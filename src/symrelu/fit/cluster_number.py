@@ -95,10 +95,13 @@ class ClusterSelection:
         In the order of the numbers.
     most : int
         Largest number of clusters that was allowed.
+    n_out_of_time : int
+        Number of fits behind the scores that ``max_time`` ended.
     """
 
     scores: tuple[Score, ...]
     most: int
+    n_out_of_time: int = 0
 
     @property
     def n_clusters(self) -> int:
@@ -147,6 +150,8 @@ class SharedFits:
         Number of fits to average, and their settings, from the data and the number of columns.
     seed : int
         Of the fits and of k-means.
+    statuses : list of Status
+        Why the fits so far stopped.
     """
 
     method: ClusterMethod
@@ -154,6 +159,7 @@ class SharedFits:
     columns: Callable[[int], int]
     settings: Callable[[Prepared, int], tuple[int, dict[str, Any]]]
     seed: int
+    statuses: list[Status] = field(default_factory=list, init=False)
     _formed: dict[int, Callable[[int], Clusters]] = field(default_factory=dict, init=False, repr=False)
 
     def labels(self, n_clusters: int) -> np.ndarray:
@@ -171,6 +177,7 @@ class SharedFits:
         fits = [decompose(problem, rank, **settings | {"random_state": int(seed)}) for seed in seeds]
         if any(fit.status is Status.INTERRUPTED for fit in fits):
             raise KeyboardInterrupt  # no number can be chosen from fits that were cut short
+        self.statuses.extend(fit.status for fit in fits)
         fit = fits[0] if len(fits) == 1 else mean_solution(fits, problem, settings["backend"])
         assert isinstance(fit.model, SymmetricReLU)
         return self.method.cluster(fit.model, self.data.linked, seed=self.seed, n_starts=_STARTS)
@@ -232,7 +239,8 @@ def select_n_clusters(
                 tried = sorted({*range(limit // 2 + step, min(limit, most) + 1, step), min(limit, most)})
             else:
                 tried = _untried_around(best, by_number)
-    return ClusterSelection(tuple(by_number[number] for number in sorted(by_number)), most)
+    out_of_time = sum(trial.fits.statuses.count(Status.MAX_TIME) for trial in trials)
+    return ClusterSelection(tuple(by_number[number] for number in sorted(by_number)), most, out_of_time)
 
 
 class _Trial(NamedTuple):
