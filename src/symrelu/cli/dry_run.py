@@ -11,7 +11,8 @@ import typer
 
 from symrelu import Cost, estimate_cost
 from symrelu.cli.advice import for_command_line
-from symrelu.cli.screen import report, working
+from symrelu.cli.progress import working
+from symrelu.cli.screen import report
 from symrelu.estimators.planned_fits import CHOICE, planned_fits
 
 _REFUSED_CODE = 2

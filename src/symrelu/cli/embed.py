@@ -17,7 +17,8 @@ from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.origins import repeatable
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, next_command, report
+from symrelu.cli.progress import estimator_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
 
 EXAMPLES = (

@@ -19,16 +19,8 @@ from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import (
-    INTERRUPTED_CODE,
-    errors,
-    fit_progress,
-    next_command,
-    note,
-    printable,
-    report,
-    verbosity,
-)
+from symrelu.cli.progress import fit_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, note, printable, report, verbosity
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.fit.backends import backend_of
 from symrelu.fit.holdout import fit_without

@@ -16,7 +16,8 @@ from symrelu.cli.layout import fitting_table
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, estimator_options, fit_options, flag_of_option, with_options
 from symrelu.cli.outputs import check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report, search_progress
+from symrelu.cli.progress import search_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
