@@ -10,7 +10,7 @@ import pytest
 import symrelu
 from symrelu import Status, SymReLU
 from symrelu.cli import commands
-from symrelu.cli.advice import advice_of, current_flags, flags_of, for_command_line
+from symrelu.cli.advice import advice_of, current_flags, flags_of, following, for_command_line, stopped_early
 from symrelu.cli.inputs import graph_options
 
 FLAGS = {
@@ -44,20 +44,56 @@ def test_every_status_has_advice_in_options_of_each_command(status, command):
 
 
 @pytest.mark.parametrize("status", [Status.MAX_ITER, Status.MAX_TIME, Status.INTERRUPTED])
-def test_a_fit_with_a_checkpoint_can_be_resumed(status):
+def test_a_fit_with_a_checkpoint_can_go_on(status):
     flags = flags_of("fit").values()
     assert "With --checkpoint FILE" in advice_of(status, flags)
-    advice = advice_of(status, flags, checkpoint=Path("my fit.ckpt"))
-    assert "Continue with: symrelu resume 'my fit.ckpt'" in advice
+    advice = advice_of(status, flags, resumes=True)
+    assert "It can go on from its checkpoint" in advice
     assert "--checkpoint" not in advice
-    assert "resume" not in advice_of(Status.PLATEAU, flags, checkpoint=Path("fit.ckpt"))
+    assert "checkpoint" not in advice_of(Status.PLATEAU, flags, resumes=True)
 
 
-@pytest.mark.parametrize(("status", "flag"), [(Status.MAX_ITER, "--max-iter"), (Status.MAX_TIME, "--max-time")])
-def test_a_limit_counts_the_whole_fit(status, flag):
-    advice = advice_of(status, flags_of("resume").values(), checkpoint=Path("f.ckpt"), used=29.3)
-    assert f"symrelu resume f.ckpt {flag} 60. {flag} counts the " in advice
-    assert "of the whole fit, 30 so far." in advice
+def test_a_limit_counts_all_runs():
+    flags = flags_of("resume").values()
+    advice = advice_of(Status.MAX_TIME, flags, resumes=True, used=29.267)
+    assert "with a larger --max-time, which counts the seconds of all runs: 29.27 so far." in advice
+    advice = advice_of(Status.MAX_ITER, flags, resumes=True, used=1500)
+    assert "with a larger --max-iter, which counts the steps of all runs: 1500 so far." in advice
+
+
+@pytest.mark.parametrize(
+    ("called", "status", "words"),
+    [
+        ("fit g.csv -r 3 --max-time 1", Status.MAX_TIME, "resume my.ckpt --max-time 60"),
+        ("fit g.csv -r 3", Status.INTERRUPTED, "resume my.ckpt"),
+        ("resume my.ckpt --max-iter 9 --json", Status.MAX_ITER, "resume my.ckpt --max-iter 60 --json"),
+        ("embed g.csv", Status.MAX_ITER, "embed g.csv --max-iter 60"),
+        ("embed g.csv --max-time=1 -o v.csv", Status.MAX_TIME, "embed g.csv --max-time 60 -o v.csv"),
+        ("embed g.csv --max-time 1 -o v.csv", Status.INTERRUPTED, "embed g.csv --max-time 1 -o v.csv"),
+        ("cluster -o c.csv -- -g.csv", Status.MAX_TIME, "cluster -o c.csv --max-time 60 -- -g.csv"),
+    ],
+)
+def test_the_command_that_goes_on(called, status, words, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["symrelu", *called.split()])
+    assert following(status, Path("my.ckpt"), used=29.3) == ["symrelu", *words.split()]
+    assert following(status, None, used=29.3) is None
+    assert following(Status.PLATEAU, Path("my.ckpt")) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "max_iter", "expected"),
+    [
+        (Status.MAX_TIME, None, True),
+        (Status.NON_FINITE, 20, True),
+        (Status.GRADIENT, None, False),
+        (Status.ROUNDING, None, False),
+        (Status.MAX_ITER, None, False),
+        (Status.MAX_ITER, 20, False),
+        (Status.MAX_ITER, 19, True),
+    ],
+)
+def test_what_ends_a_fit_early(status, max_iter, expected):
+    assert stopped_early(status, max_iter, 20) is expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from command_line import symrelu
 from numpy.testing import assert_array_equal
 
-from symrelu import SymReLUClustering
+from symrelu import Status, SymReLUClustering
 from symrelu.fit.checkpoint import read_origin
 
 SIZES = (12, 9, 7)
@@ -123,4 +123,45 @@ def test_an_early_end_is_shown(blocks_file, monkeypatch, capsys):
     assert "stopped" not in out
     assert "not saved: pass -o clusters.csv" in out
     _, out, _ = symrelu(monkeypatch, capsys, "cluster", blocks_file, *options, "--max-time", 1e-9)
-    assert "--max-time was reached" in out
+    shown = " ".join(out.split())
+    assert "relative error" in shown
+    assert "stopped because --max-time was reached (linkage, directions) advice These are the clusters" in shown
+    assert "of an unfinished fit. The fit used all its time. Pass a larger --max-time." in shown
+    assert "Next:" not in shown
+
+
+@pytest.mark.filterwarnings("ignore")  # of clusters of one node each
+def test_a_number_of_clusters_that_unfinished_fits_chose(blocks_file, call):
+    assert "chosen" not in call("cluster", blocks_file)[1]
+    shown = " ".join(call("cluster", blocks_file, "--max-time", 1e-9)[1].split())
+    assert "chosen with the help of 10 fits that --max-time ended: with more time, it may be another" in shown
+    assert json.loads(call("cluster", blocks_file, "--max-time", 1e-9, "--json")[1])["fits_out_of_time"] == 10
+
+
+def test_a_limit_of_steps_is_an_early_end_if_it_is_below_the_usual_one(blocks_file, call):
+    options = ["cluster", blocks_file, "--clusters", 3, "--json", "--method", "directions", "--max-iter"]
+    for limit, early in ((3, {"directions": "max_iter"}), (20, {})):
+        found = json.loads(call(*options, limit)[1])
+        assert found["stopped_early"] == early
+        assert (found["advice"] is not None) is bool(early)
+
+
+def test_a_method_that_was_stopped_is_named_even_if_the_other_is_taken(blocks_file, monkeypatch, call):
+    def fit(self, X, fitted=SymReLUClustering.fit):
+        fitted(self, X)
+        self.statuses_ = {"linkage": Status.MAX_TIME, "directions": Status.MAX_ITER}
+
+    monkeypatch.setattr(SymReLUClustering, "fit", fit)
+    shown = " ".join(call("cluster", blocks_file, "--clusters", 3, "--max-time", 60)[1].split())
+    assert "stopped because --max-time was reached (linkage) advice" in shown
+
+
+def test_clusters_that_can_go_on_name_the_command(tmp_path, blocks_file, call):
+    options = ["cluster", blocks_file, "--clusters", 3, "--checkpoint", tmp_path / "c.ckpt", "--max-iter"]
+    for method in ("auto", "linkage"):
+        found = json.loads(call(*options, 4, "--method", method, "--json")[1])
+        assert found["next"][-5:] == ["--max-iter", "8", "--method", method, "--json"]
+        assert "It can go on from its checkpoint" in found["advice"]
+    # Directions have no checkpoint.
+    options = ["cluster", blocks_file, "--clusters", 3, "--max-iter", 4, "--method", "directions", "--json"]
+    assert "checkpoint" not in json.loads(call(*options)[1])["advice"]

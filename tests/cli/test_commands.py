@@ -48,6 +48,33 @@ def test_an_unknown_command_is_refused_with_a_suggestion(monkeypatch, capsys):
     assert "Did you mean 'fit'" in err
 
 
+@pytest.mark.parametrize(
+    ("command", "given", "expected"),
+    [
+        ("fit", "--start", "--init"),
+        ("fit", "--iterations", "--max-iter"),
+        ("fit", "--components", "--rank"),
+        ("embed", "--rank", "--components"),
+        ("cluster", "--n-clusters", "--clusters"),
+        ("links", "--time-limit", "--max-time"),
+        ("fit", "--initt", "--init"),  # close names are those of click
+    ],
+)
+def test_an_option_with_another_name_is_refused_with_the_right_one(call, command, given, expected):
+    code, _, err = call(command, "graph.csv", given, "3")
+    assert code == 2
+    said = " ".join(err.split())
+    assert f"No such option: {given} " in said
+    assert f"{expected})" in said or f"{expected}?" in said
+
+
+def test_an_option_that_resembles_none_is_refused(call):
+    code, _, err = call("fit", "graph.csv", "--zzz")
+    assert code == 2
+    assert "No such option: --zzz" in err
+    assert "Possible" not in err
+
+
 def test_names_help_and_version_load_no_numerical_library():
     """One process for all, since nothing is imported that a later call could find."""
     program = f"""

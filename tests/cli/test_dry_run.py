@@ -78,6 +78,23 @@ def test_clusters_have_a_cost_for_each_method(matrix_file, call):
     assert "method directions" in shown
 
 
+@pytest.mark.usefixtures("nothing_is_fitted")
+@pytest.mark.parametrize("number", [[], ["--clusters", "auto"]])
+def test_the_cost_of_choosing_a_number_of_clusters(number, matrix_file, call):
+    arguments = ["cluster", matrix_file, *number, "--dry-run"]
+    code, out, err = call(*arguments)
+    assert (code, err) == (0, "")
+    shown = " ".join(out.split())
+    assert (
+        "method at first, the choice of a number of clusters number of fits at most 10, with at most 16 columns"
+        in shown
+    )
+    assert "method directions number of fits 5, with at most 16 columns: the figures are those of the" in shown
+    methods = json.loads(call(*arguments, "--json")[1])["methods"]
+    assert list(methods) == ["choice", "linkage", "directions"]
+    assert all(one["at_most"] for one in methods.values())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_does_not_fit_into_memory(command, matrix_file, monkeypatch, call):
     for place in ("cost", "memory_model"):
@@ -90,7 +107,6 @@ def test_what_does_not_fit_into_memory(command, matrix_file, monkeypatch, call):
     ("arguments", "message"),
     [
         (["embed", "matrix.npz", "--components", "auto"], "--components must be given as a number"),
-        (["cluster", "matrix.npz"], "--clusters must be given as a number"),
         (["embed", "matrix.npz", "--components", 61], "--components must be an integer from 1 to 60"),
         (["links", "model.npz"], "--dry-run must be left out, because model.npz is a saved model"),
     ],

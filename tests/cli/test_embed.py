@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shlex
 import shutil
 
 import numpy as np
@@ -113,6 +114,19 @@ def test_the_same_command_resumes_from_its_checkpoint(tmp_path, matrix_file, cal
     assert call("embed", matrix_file, *EXACT, "-o", tmp_path / "once.csv", "--max-iter", 12)[0] == 0
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
     assert SymReLU.load(tmp_path / "m.npz").checkpoint is None
+
+
+def test_a_fit_that_was_stopped_names_the_command_that_goes_on(tmp_path, matrix_file, call):
+    begun = ["embed", matrix_file, *EXACT, "--checkpoint", tmp_path / "c.ckpt", "-o", tmp_path / "part.csv"]
+    code, out, _ = call(*begun, "--max-iter", 5)
+    assert (code, "which counts the steps of all runs: 5 so far." in " ".join(out.split())) == (0, True)
+    last = out.splitlines()[-1]
+    assert last.startswith("Next: symrelu embed ")
+    command, *arguments = shlex.split(last.removeprefix("Next: "))
+    code, out, _ = call(*arguments, "--json")
+    assert (command, code, json.loads(out)["iterations"]) == ("symrelu", 0, 10)
+    assert call("embed", matrix_file, *EXACT, "-o", tmp_path / "once.csv", "--max-iter", 10)[0] == 0
+    assert (tmp_path / "part.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()
 
 
 def test_a_killed_fit_resumes(tmp_path, matrix_file, monkeypatch, call):

@@ -43,11 +43,32 @@ def test_a_fit_that_stops_before_its_matrix_says_so(tmp_path, monkeypatch, capsy
     shown = " ".join(out.split())
     assert "--max-time was reached at level" in shown
     assert "of the multilevel start, before M itself was fitted" in shown
-    assert "it is a guess. Give it more time. Continue with: symrelu resume" in shown
+    assert (
+        "it is a guess. Give it more time. It can go on from its checkpoint with a larger --max-time" in shown
+    )
+    assert shown.endswith(f"Next: symrelu resume {checkpoint} --max-time 2")
     assert Solution.load(tmp_path / "fit.npz").level > 0
     code, out, _ = symrelu(monkeypatch, capsys, "resume", checkpoint, "--max-time", 60, "--json")
     assert code == 0
     assert json.loads(out)["level"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "dtype", "backend"),
+    [
+        ([], "float64", "sparse"),
+        (["--backend", "active", "--n-negative", 1], "float64", "active"),
+        (["--backend", "dense"], "float32", "dense, float32"),
+    ],
+)
+def test_the_backend_is_named(options, dtype, backend, tmp_path, matrix_file, call):
+    sparse.save_npz(tmp_path / "m.npz", sparse.load_npz(matrix_file).astype(dtype))
+    arguments = ["fit", "m.npz", "-r", 3, "--max-iter", 2, "-o", "o.npz", *options]
+    code, out, _ = call(*arguments)
+    assert code == 0
+    assert f" backend {backend} " in " ".join(out.split())
+    found = json.loads(call(*arguments, "--json")[1])
+    assert (found["backend"], found["precision"], found["dtype"]) == (backend.split(",")[0], "auto", dtype)
 
 
 def test_the_number_of_negative_columns_may_be_left_to_the_data(tmp_path, monkeypatch, capsys):

@@ -102,6 +102,21 @@ def test_nodes_without_names_are_numbers(matrix_file, call):
     assert all(row["source"] == 5 and type(row["target"]) is int for row in json.loads(out)["links"])
 
 
+def test_an_early_end_is_shown(matrix_file, call):
+    assert "stopped" not in call("links", matrix_file, "--n-init", 2)[1]
+    early = ["--n-init", 2, "--max-time", 1e-9, "--model", "links.npz"]
+    shown = " ".join(call("links", matrix_file, *early)[1].split())
+    assert "of the graph divided by its degrees stopped because --max-time was reached (2 of 2 fits)" in shown
+    assert (
+        "These are the links of unfinished fits. The fit used all its time. Pass a larger --max-time." in shown
+    )
+    shown = " ".join(call("links", "links.npz")[1].split())
+    assert shown.endswith("advice These are the links of unfinished fits.")  # there is no fit to give more time
+    found = json.loads(call("links", matrix_file, *QUICK, "--json")[1])
+    assert (found["status"], found["stopped_because"]) == ("max_iter", "--max-iter was reached (2 of 2 fits)")
+    assert found["advice"].startswith("These are the links of unfinished fits.")
+
+
 def test_quiet_prints_nothing(matrix_file, call):
     assert call("links", matrix_file, "-o", "l.json", *QUICK, "--quiet") == (0, "", "")
     with open("l.json") as file:

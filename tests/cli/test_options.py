@@ -59,6 +59,7 @@ def test_every_option_reaches_decompose(tmp_path, matrix_file, monkeypatch, caps
         "precision": "auto",
         "client": None,
         "checkpoint": Checkpoint(tmp_path / "c.npz"),
+        "verbose": 0,
     }
 
 

@@ -1,6 +1,7 @@
 """The command ``rank``, run as a user runs it."""
 
 import csv
+import json
 import shlex
 from functools import partial
 
@@ -59,6 +60,15 @@ def test_ranks_are_searched_by_default(matrix_file, monkeypatch, capsys):
     assert code == 0
     assert "--components 3 --n-negative 0 --diagonal fit --output embedding.csv" in words(out)
     assert select_rank(sparse.load_npz(matrix_file), random_state=0, n_repeats=2).chosen["rank"] == 3
+
+
+def test_fits_without_enough_time_are_counted(matrix_file, call):
+    options = ["rank", matrix_file, "--ranks", "2,3", "--repeats", 2]
+    assert "had not converged" not in words(call(*options, "--max-iter", 3)[1])
+    code, out, _ = call(*options, "--max-time", 1e-9)
+    assert code == 0
+    assert "4 of 4 fits had not converged when their time" in words(out)
+    assert json.loads(call(*options, "--max-time", 1e-9, "--json")[1])["converged"] == 0
 
 
 def test_an_interrupt_shows_what_is_known(tmp_path, matrix_file, monkeypatch, capsys):

@@ -100,6 +100,20 @@ def test_ctrl_c_writes_the_page_of_what_is_known(call, graph_file, tmp_path, mon
     assert "the fit was interrupted" in read_page(tmp_path / "page.html").text
 
 
+@pytest.mark.filterwarnings("ignore")  # of clusters of one node each
+def test_fits_that_were_stopped_are_named(call, graph_file, tmp_path):
+    options = ["--clusters", 3, "--max-time", 1e-9, "--no-hidden", "-o", "page.html", "--json"]
+    code, out, err = call("report", "graph.csv", *options)
+    assert code == 0
+    said = [
+        f"{what} is that of an unfinished fit: --max-time was reached. The fit used all its time. Pass a "
+        "larger --max-time."
+        for what in ("The embedding", "The clustering by linkage", "The clustering by directions")
+    ]
+    assert json.loads(out)["warnings"] == said
+    assert all(text in err for text in said)
+
+
 def test_ctrl_c_during_the_map_writes_nothing(call, graph_file, tmp_path, monkeypatch):
     def interrupted(model, *, random_state):
         raise KeyboardInterrupt

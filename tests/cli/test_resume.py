@@ -40,7 +40,7 @@ def test_two_parts_are_a_whole(begun, matrix_file, tmp_path, call):
     result = json.loads(out)
     assert (result["command"], result["iterations"]) == ("resume", 20)
     assert result["relative_error"] == expected.relative_error
-    assert f"symrelu resume {begun}" in result["advice"]
+    assert result["next"] == ["symrelu", "resume", str(begun), "--max-iter", "40", "--json"]
 
 
 def test_notes_on_reading_are_not_repeated(tmp_path, call):

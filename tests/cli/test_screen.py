@@ -1,25 +1,19 @@
 """What is shown on the terminal."""
 
-import io as streams
 import json
 import logging
 import os
 import subprocess
 import sys
-import warnings
 from enum import Enum
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from command_line import symrelu
-from rich.console import Console
-from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import LBFGS, SymReLU
-from symrelu.cli import screen
-from symrelu.datasets import make_relu_gram
+from symrelu.cli import progress, screen
 
 PNG = b"\x89PNG"
 
@@ -51,16 +45,6 @@ def test_names_reach_terminal_and_picture_as_they_are(tmp_path, matrix_file, mon
     (tmp_path / name).unlink()
     code, _, err = symrelu(monkeypatch, capsys, *fit)
     assert (code, err) == (2, f"Error: The file {NAMES[name]} does not exist.\n")
-
-
-@pytest.mark.parametrize("name", NAMES, ids=NAMES.values())
-def test_names_in_the_progress_bar(monkeypatch, name):
-    terminal = streams.StringIO()
-    console = Console(file=terminal, force_terminal=True, width=200, color_system=None, emoji=False)
-    monkeypatch.setattr(screen, "errors", console)
-    with screen.fit_progress(name, 1):
-        pass
-    assert NAMES[name] in terminal.getvalue()
 
 
 def test_letters_that_the_terminal_does_not_know(tmp_path, no_data):
@@ -137,112 +121,58 @@ def test_quiet_leaves_warnings(capsys):
         screen.note("not shown")
         screen.show_warning("shown")
         screen.report({"a": 1}, [("a", 1)])
-        with screen.fit_progress("x", 2) as callback:
-            callback(step(1))
-        with screen.search_progress() as verbose:
+        with progress.step_progress("x", 2) as advance:
+            advance(1)
+        with progress.search_progress() as verbose:
             assert verbose == 0
     assert capsys.readouterr() == ("", "Warning: shown\n")
 
 
-def step(error, level=0):
-    return SimpleNamespace(record=SimpleNamespace(relative_error=error), level=level)
-
-
-def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys):
-    clock = iter([104.0, 114.0, 115.0, 130.0])  # when the steps end
-    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
-    with screen.fit_progress("a[b]c.npz", 10) as callback:
-        for error in (0.5, 0.25, 0.125, 0.1):
-            callback(step(error))
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.splitlines() == [
-        "a[b]c.npz: step 2 of at most 10, relative error 0.25, at most 0:01:20 left",
-        "a[b]c.npz: step 4 of at most 10, relative error 0.1, at most 0:00:52 left",
-    ]
-
-
-def test_lines_of_smaller_matrices_name_their_level_and_count_no_steps(monkeypatch, capsys):
-    clock = iter([90.0, 101.0, 104.0, 115.0])
-    monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
-    with screen.fit_progress("x", 10) as callback:
-        for error, level in ((0.5, 2), (0.4, 1), (0.3, 0), (0.2, 0)):
-            callback(step(error, level))
-    assert capsys.readouterr().err.splitlines() == [
-        "x: level 1 of the start, relative error 0.4",
-        "x: step 2 of at most 10, relative error 0.2, at most 0:01:28 left",
-    ]
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """A terminal as stderr; return what it has received."""
-    received = streams.StringIO()
-    console = Console(file=received, force_terminal=True, width=200, color_system=None, emoji=False)
-    monkeypatch.setattr(screen, "errors", console)
-    monkeypatch.setenv("TERM", "xterm")
-    return received
-
-
-def test_progress_on_a_terminal_is_a_bar(terminal, capsys):
-    with screen.fit_progress("graph.npz", 10) as callback:
-        callback(step(0.123456))
-    assert "1/10 relative error 0.1235" in terminal.getvalue()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_names_the_level_of_a_smaller_matrix(terminal):
-    with screen.fit_progress("graph.npz", 10) as callback:
-        callback(step(0.3, level=2))
-    assert "0/10 relative error 0.3 at level 2" in terminal.getvalue()
-
-
-def test_messages_of_a_search_replace_one_another(terminal):
+def test_verbose_prints_the_log(capsys):
     logger = logging.getLogger("symrelu")
-    with screen.search_progress() as verbose:
-        assert verbose == 1
-        logger.warning("rank 4 [of 8]")
-    assert "rank 4 [of 8]" in terminal.getvalue()
-    assert not logger.handlers
+    before = logger.level, logger.handlers[:]
+    with screen.showing(screen.Output(verbose=True)):
+        assert screen.verbosity() == 1
+        with progress.search_progress() as verbose:
+            assert verbose == 1
+            logger.info("backend='sparse' [b] was chosen\x1b")
+        with progress.step_progress("x", 3) as advance:  # the log has the steps
+            advance(0.5)
+    assert (logger.level, logger.handlers) == before
+    assert capsys.readouterr() == ("", "backend='sparse' [b] was chosen\\x1b\n")
 
 
-def test_a_search_without_a_terminal_prints_a_line_now_and_then(monkeypatch, capsys):
-    clock = iter([100.0, 104.0, 111.0, 111.0])
-    with screen.search_progress():
-        monkeypatch.setattr(screen.time, "monotonic", lambda: next(clock))
-        (handler,) = logging.getLogger("symrelu").handlers
-        handler.shown = 100.0
-        for text in ("", "first", "second"):
-            handler.emit(logging.makeLogRecord({"msg": text}))
-    assert capsys.readouterr() == ("", "second\n")
+COMMANDS = {
+    "fit": ["--rank", 3, "--max-iter", 3, "-o", "out.npz"],
+    "embed": ["--components", 3, "--max-iter", 3, "--model", "out.npz"],
+    "cluster": ["--clusters", 3, "--max-iter", 3],
+    "links": ["--n-init", 1, "--max-iter", 3, "--model", "out.npz"],
+    "report": ["--clusters", 3, "--max-iter", 3, "--no-hidden", "-o", "page.html"],
+    "evaluate": ["--splits", 1, "--n-init", 1, "--max-iter", 3],
+}
 
 
-class Estimator:
-    """What the progress needs of an estimator that has no callbacks, as with scikit-learn before 1.9."""
-
-    n_jobs = None
-    verbose = 0
-
-    def set_callbacks(self, *callbacks):
-        raise ImportError("set_callbacks needs scikit-learn 1.9 or newer")
-
-    def set_params(self, verbose):
-        self.verbose = verbose
-
-
-def test_an_estimator_without_callbacks_logs_its_progress():
-    estimator = Estimator()
-    with screen.estimator_progress(estimator, "x"):
-        assert estimator.verbose == 1
-    assert estimator.verbose == 0
+@pytest.mark.filterwarnings("ignore")  # of clusters of one node each
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_that_fit_name_the_backend_if_asked(command, matrix_file, call):
+    code, out, err = call(command, matrix_file, *COMMANDS[command], "--json")
+    assert (code, "was chosen" in err) == (0, False)
+    code, again, err = call(command, matrix_file, *COMMANDS[command], "--json", "-v")
+    chosen = "backend='sparse'" if command == "report" else "--backend sparse"  # it has no such option
+    assert (code, f"{chosen} was chosen for 60 items" in err) == (0, True)
+    assert "--max-iter was reached" in err
+    assert json.loads(again).keys() == json.loads(out).keys()
 
 
-def test_the_steps_of_an_estimator_are_shown(terminal):
-    pytest.importorskip("sklearn.callback", reason="callbacks need scikit-learn 1.9")
-    M, _ = make_relu_gram(30, 2, random_state=0)
-    estimator = SymReLU(2, max_iter=3, random_state=0, n_negative=0)
-    with screen.estimator_progress(estimator, "x"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(M)
-    assert "3/3 relative error" in terminal.getvalue()
-    assert not hasattr(estimator, "_skl_callbacks")
+def test_a_model_does_not_depend_on_what_was_shown(matrix_file, call):
+    contents = []
+    for shown in ([], ["--verbose"], ["--quiet"]):
+        assert call("embed", matrix_file, *COMMANDS["embed"], *shown)[0] == 0
+        contents.append(SymReLU.load("out.npz").get_params())
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_verbose_and_quiet_exclude_each_other(matrix_file, call):
+    code, out, err = call("fit", matrix_file, *COMMANDS["fit"], "-v", "--quiet")
+    assert (code, out) == (2, "")
+    assert "--quiet and --verbose ask for different things. Pass one of them." in err

@@ -360,7 +360,7 @@ def test_a_fit_that_is_killed_soon_can_be_resumed(files, tmp_path, server):
     assert ended.code == 0, ended.err
     assert ended.found["steps"] == 0
     assert "no step was made" in ended.found["advice"]
-    assert "--max-time counts the seconds of the whole fit" in ended.found["advice"]
+    assert "--max-time, which counts the seconds of all runs" in ended.found["advice"]
     assert Solution.load(tmp_path / "u.npz").n_iter > 0
 
 

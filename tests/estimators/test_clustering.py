@@ -433,6 +433,14 @@ def test_the_number_of_blocks_is_found():
     assert not hasattr(model.set_params(n_clusters=3).fit(M), "selection_")
 
 
+def test_each_method_says_why_its_fits_stopped(M):
+    model = SymReLUClustering(3, max_iter=3, tol=0, random_state=0).fit(M)
+    assert model.statuses_ == dict.fromkeys(METHODS, Status.MAX_ITER)
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(method="directions", max_time=1e-9).fit(M)
+    assert model.statuses_ == {"directions": Status.MAX_TIME}
+
+
 def test_the_method_with_the_clearly_larger_modularity_is_taken(M):
     both = SymReLUClustering(3, random_state=0).fit(M)
     for name in METHODS:

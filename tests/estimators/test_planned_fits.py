@@ -6,6 +6,7 @@ import pytest
 from symrelu import LinkPredictor, SymReLU, SymReLUClustering, decompose, estimate_cost
 from symrelu.estimators import base
 from symrelu.estimators.planned_fits import planned_fits
+from symrelu.fit import cluster_number
 from symrelu.graphs import self_tuning_graph
 
 M = self_tuning_graph(np.random.default_rng(0).random((60, 2)), 6)
@@ -67,11 +68,34 @@ def test_plans_have_the_settings_of_an_estimate():
     assert estimate_cost(plan.problem, plan.rank, **plan.settings).rank == 16
 
 
+@pytest.mark.filterwarnings("ignore")  # of fits that are short on purpose
+@pytest.mark.parametrize("method", ["auto", "linkage"])
+def test_without_a_number_of_clusters_the_plans_are_upper_bounds(method, monkeypatch):
+    estimator = SymReLUClustering(None, method=method, random_state=0, max_iter=3, **GRAPH)
+    choice, *methods = planned_fits(estimator, M)
+    tried = []
+
+    def noted(problem, rank, **settings):
+        tried.append((rank, without_values(settings)))
+        return decompose(problem, rank, **settings)
+
+    monkeypatch.setattr(cluster_number, "decompose", noted)
+    made = fits_of(estimator, monkeypatch)
+    assert choice.name == "choice"
+    assert all(plan.at_most for plan in (choice, *methods))
+    assert 0 < len(tried) <= choice.count
+    assert max(rank for rank, _ in tried) <= choice.rank
+    assert without_values(tried[0][1]) == without_values(choice.settings)
+    planned = [plan for plan in methods for _ in range(plan.count)]
+    assert len(planned) == len(made)
+    for plan, (_, rank, _) in zip(planned, made, strict=True):
+        assert rank <= plan.rank
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
         (SymReLU("auto"), "n_components must be given as a number"),
-        (SymReLUClustering(None, **GRAPH), "n_clusters must be given as a number"),
         (SymReLU(61), "n_components must be an integer from 1 to 60"),
         (SymReLUClustering(61, **GRAPH), "n_clusters must be an integer from 1 to 60"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from symrelu.fit.backends import backend_of, named_backend, signature
+from symrelu.fit.backends import backend_of, named_backend, signature, why_chosen
 from symrelu.fit.settings import Model, Run
 from symrelu.operators import operator_class
 from symrelu.problem import Problem, gpu_of, reading, remember_gpu
@@ -30,6 +30,32 @@ def test_large_signed_fits_list_pairs(n, n_negative, backend, expected):
 def test_a_dense_matrix_stays_dense():
     model = Model(rank=3, n_negative=1, diagonal="fit", zero_weight=1.0, support="equal", alpha=0.0)
     assert backend_of(Problem.of(np.eye(5)), model, Run()) == "dense"
+
+
+@pytest.mark.parametrize(
+    ("backend", "signs", "text"),
+    [
+        ("dense", [1, 1], "was chosen: M is a dense array."),
+        ("cuda", [1, -1], "was chosen: M is on a GPU."),
+        ("dask", [1, -1], "was chosen: M is a block folder."),
+        ("active", [1, -1], "for 9 items, rank 2 and negative columns: a pass visits only pairs that matter."),
+        (
+            "active",
+            [1, 1],
+            "for 9 items, rank 2 and n_negative='auto', which found no negative columns: most pairs",
+        ),
+        (
+            "sparse",
+            [1, -1],
+            "for 9 items, rank 2 and negative columns: at this size, to visit all pairs takes less",
+        ),
+        ("sparse", [1, 1], "for 9 items, rank 2 and no negative columns: most pairs matter"),
+    ],
+)
+def test_the_reasons_of_a_choice(backend, signs, text):
+    line = why_chosen(backend, 9, np.array(signs))
+    assert line.startswith(f"backend={backend!r} was chosen")
+    assert text in line
 
 
 class TensorOnGPU:

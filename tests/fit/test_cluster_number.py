@@ -13,6 +13,7 @@ from scipy import sparse
 from symrelu.fit import cluster_number, narration
 from symrelu.fit.cluster_number import ClusterSelection, Score, hidden_likelihood, select_n_clusters
 from symrelu.fit.holdout import Split
+from symrelu.fitted.history import Status
 from symrelu.problem import Problem
 
 
@@ -55,6 +56,7 @@ class Peak:
 
     def __init__(self, number, tried):
         self.number, self.tried = number, tried
+        self.statuses = [Status.MAX_TIME, Status.MAX_ITER]
 
     def labels(self, n_clusters):
         self.tried.append(n_clusters)
@@ -73,6 +75,7 @@ def test_the_search_finds_a_peak(monkeypatch, most, peak):
     assert selection.n_clusters == min(peak, most)
     assert selection.at_limit == (most > 2 and 2 * min(peak, most) > most)
     assert max(tried) <= most
+    assert selection.n_out_of_time == cluster_number.REPEATS
     assert len(tried) == cluster_number.REPEATS * len(set(tried)) <= cluster_number.REPEATS * (16 + 4 * 8 + 8)
     assert [row["n_clusters"] for row in selection.records()] == sorted(set(tried))
 

@@ -1,6 +1,7 @@
 """What a fit says, and where."""
 
 import logging
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,9 +22,11 @@ def test_silent_by_default(caplog):
 
 
 def test_each_step_and_the_end(caplog):
+    decompose(M, 2, random_state=0, max_iter=1)  # compiles
     with caplog.at_level(logging.INFO, "symrelu"):
         solution = decompose(M, 2, random_state=0, verbose=2, max_iter=3, tol=0, gtol=0, ftol=0)
-    lines = [record.getMessage() for record in caplog.records]
+    chosen, *lines = [record.getMessage() for record in caplog.records]
+    assert chosen == "backend='dense' was chosen: M is a dense array."
     assert [line.split(":")[0] for line in lines[:-1]] == ["step 1", "step 2", "step 3"]
     assert f"relative error {solution.history.relative_error[1]:.4g}" in lines[0]
     assert lines[-1].startswith("max_iter was reached after 3 steps (")
@@ -34,9 +37,22 @@ def test_a_resumed_fit_says_where_it_resumes(caplog, tmp_path):
     path = tmp_path / "fit.ckpt"
     first = decompose(M, 2, random_state=0, max_iter=3, tol=0, checkpoint=path)
     with caplog.at_level(logging.INFO, "symrelu"):
-        decompose(M, 2, random_state=0, max_iter=5, tol=0, checkpoint=path, verbose=1)
+        decompose(M, 2, random_state=0, max_iter=5, tol=0, checkpoint=path, verbose=1, backend="dense")
     where = f"resuming from the checkpoint {path} at step 3: relative error {first.relative_error:.4g}"
     assert caplog.records[0].getMessage().startswith(where)
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_compilation_is_announced(verbose, caplog, monkeypatch):
+    @contextmanager
+    def compiling(began):
+        began()
+        yield
+
+    monkeypatch.setattr("symrelu.fit.narration.noticing_compilation", compiling)
+    with caplog.at_level(logging.INFO, "symrelu"):
+        decompose(M, 2, random_state=0, max_iter=1, verbose=verbose)
+    assert any(record.getMessage().startswith("compiling: ") for record in caplog.records) is bool(verbose)
 
 
 def test_a_line_is_due_each_second(monkeypatch):

@@ -110,7 +110,7 @@ def advice_of(
     flags: Collection[str] | None = None,
     *,
     level: int = 0,
-    checkpoint: Path | None = None,
+    resumes: bool = False,
     used: float = 1,
 ) -> str:
     """Return what to try next after a fit, in words of a command.
@@ -122,8 +122,8 @@ def advice_of(
         The options of the command, by default of the one that was called.
     level : int, default=0
         The level at which a multilevel start was stopped, before the matrix itself was fitted.
-    checkpoint : Path, optional
-        The checkpoint of the fit, which can be resumed.
+    resumes : bool, default=False
+        Whether the fit has a checkpoint, from which :func:`following` goes on.
     used : float, default=1
         How many steps or seconds the whole fit took, whichever it was limited to.
 
@@ -137,22 +137,85 @@ def advice_of(
         first = (
             "The factor was fitted to a smaller matrix and only scaled to M: it is a guess. Give it more time."
         )
-    if checkpoint is not None and status in _CAN_RESUME:
-        command = shlex.join(["symrelu", "resume", str(checkpoint)])
-        limit = _CAN_RESUME[status].format(used=math.ceil(used), twice=2 * math.ceil(used))
+    if resumes and status in _CAN_RESUME:
         further = [text for text in others if text.startswith("Or ")]
-        others = [f"Continue with: {command}{limit}", *further]
-        known |= set(_FLAG.findall(limit))
+        others = [_CAN_RESUME[status].format(used=used), *further]
+        known |= _LIMITS.keys()
     return " ".join([first, *(text for text in others if known.issuperset(_FLAG.findall(text)))])
 
 
-# Statuses of fits that have not ended by themselves -> the limit to raise.
+# Statuses of fits that have not ended by themselves -> what to do if there is a checkpoint.
 _CAN_RESUME = {
-    Status.MAX_ITER: " --max-iter {twice}. --max-iter counts the steps of the whole fit, {used} so far.",
-    Status.MAX_TIME: " --max-time {twice}. --max-time counts the seconds of the whole fit, {used} so far.",
-    Status.CALLBACK: ".",
-    Status.INTERRUPTED: ".",
+    Status.MAX_ITER: (
+        "It can go on from its checkpoint with a larger --max-iter, which counts the steps of all runs: {used} "
+        "so far."
+    ),
+    Status.MAX_TIME: (
+        "It can go on from its checkpoint with a larger --max-time, which counts the seconds of all runs: "
+        "{used:.2f} so far."
+    ),
+    Status.CALLBACK: "It can go on from its checkpoint.",
+    Status.INTERRUPTED: "It can go on from its checkpoint.",
 }
+_LIMITS = {"--max-iter": Status.MAX_ITER, "--max-time": Status.MAX_TIME}
+
+
+def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[str] | None:
+    """Return the words of the command that goes on with a fit that was stopped, if it has a checkpoint.
+
+    ``symrelu fit`` is continued by ``symrelu resume``, and every other command by itself. A limit that ended
+    the fit is doubled, since it counts what was done before.
+
+    Parameters
+    ----------
+    status : Status
+    checkpoint : Path or None
+    used : float, default=1
+        As for :func:`advice_of`.
+
+    Returns
+    -------
+    command : list of str, or None
+    """
+    if checkpoint is None or status not in _CAN_RESUME:
+        return None
+    limit = [
+        word for flag, ended in _LIMITS.items() if ended is status for word in (flag, str(2 * math.ceil(used)))
+    ]
+    called = sys.argv[1:]
+    if called[:1] == ["fit"]:
+        return ["symrelu", "resume", str(checkpoint), *limit]
+    return ["symrelu", *_with_limit(called, limit)]
+
+
+def _with_limit(words: list[str], limit: list[str]) -> list[str]:
+    """Return the words of a call with another limit, a flag and its value, in place of the one that it has."""
+    if not limit:
+        return words
+    flag = limit[0]
+    end = words.index("--") if "--" in words else len(words)  # no options follow it
+    for place, word in enumerate(words[:end]):
+        if word == flag:
+            return [*words[:place], *limit, *words[place + 2 :]]
+        if word.startswith(f"{flag}="):
+            return [*words[:place], *limit, *words[place + 1 :]]
+    return [*words[:end], *limit, *words[end:]]
+
+
+def stopped_early(status: Status, max_iter: int | None, usual: int) -> bool:
+    """Return whether a fit ended before the number of steps that usually ends it.
+
+    Parameters
+    ----------
+    status : Status
+    max_iter : int or None
+        The limit of steps, if it was given.
+    usual : int
+        The limit if none is given.
+    """
+    if status is Status.MAX_ITER:
+        return max_iter is not None and max_iter < usual
+    return not status.converged and status is not Status.ROUNDING
 
 
 def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:

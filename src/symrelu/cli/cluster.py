@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from symrelu import Status, SymReLUClustering
-from symrelu.cli.advice import for_command_line
+from symrelu.cli.advice import advice_of, current_flags, following, for_command_line, stopped_early
 from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
@@ -17,8 +17,9 @@ from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.origins import repeatable
 from symrelu.cli.outputs import check_files, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, report
+from symrelu.cli.screen import INTERRUPTED_CODE, next_command, report
 from symrelu.cli.tables import check_table_output, node_names, write_table
+from symrelu.fit.cluster_methods import METHODS
 
 EXAMPLES = (
     "symrelu cluster graph.csv --clusters 5 -o clusters.csv",
@@ -65,7 +66,7 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()])
+@with_options([*estimator_options(SymReLUClustering, OWN), *graph_options()], fits=True)
 def cluster(
     file: GraphArgument,
     output: Annotated[
@@ -103,8 +104,8 @@ def cluster(
         write_table(memberships, {"node": names, **shares})
     if output is not None:
         write_table(output, _assigned(names, estimator))
-    found = _found(estimator) | {"output": output, "memberships": memberships}
-    report({"command": "cluster", "file": file, **found}, _rows(found))
+    found = _found(estimator) | _early_end(estimator) | {"output": output, "memberships": memberships}
+    report({"command": "cluster", "file": file, **found}, _rows(found), *next_command(found["next"]))
     if estimator.solution_.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
 
@@ -119,6 +120,8 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
     return {
         "nodes": len(estimator.labels_),
         "clusters": estimator.n_clusters_,
+        # Of the fits that chose this number.
+        "fits_out_of_time": 0 if estimator.n_clusters is not None else estimator.selection_.n_out_of_time,
         "sizes": np.bincount(estimator.labels_),
         "method": estimator.method_,
         "modularity": estimator.modularity_[estimator.method_],
@@ -129,18 +132,59 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
     }
 
 
+def _early_end(estimator: SymReLUClustering) -> dict[str, Any]:
+    """Return which methods were stopped before the end of their fits, and how to go on."""
+    early = {
+        name: status
+        for name, status in estimator.statuses_.items()
+        if stopped_early(status, estimator.max_iter, METHODS[name].max_iter)
+    }
+    if not early:
+        return {"stopped_early": {}, "advice": None, "next": None}
+    # Only the fit of linkage has a checkpoint, and goes first.
+    status, resumes = next(iter(early.values())), "linkage" in early
+    checkpoint = None if estimator.checkpoint is None else estimator.checkpoint.path
+    flags = set(current_flags().values()) - (set() if resumes else {"--checkpoint"})
+    used = (estimator.max_iter if status is Status.MAX_ITER else estimator.max_time) or 1
+    advice = advice_of(status, flags, resumes=resumes and checkpoint is not None, used=used)
+    return {
+        "stopped_early": early,
+        "advice": f"These are the clusters of an unfinished fit. {advice}",
+        "next": following(status, checkpoint, used),
+    }
+
+
 def _rows(found: dict[str, Any]) -> list[tuple[str, Any]]:
     sizes = ", ".join(map(str, found["sizes"][:_SHOWN_SIZES]))
-    # These fits end by their number of steps; only an early end is news.
-    early = found["status"] in (Status.INTERRUPTED, Status.MAX_TIME)
+    early = found["stopped_early"]  # these fits end by their number of steps; only an early end is news
     rows = [
         ("nodes", found["nodes"]),
-        ("clusters", found["clusters"]),
+        ("clusters", f"{found['clusters']}{_doubt(found['fits_out_of_time'])}"),
         ("sizes", sizes + (", ..." if len(found["sizes"]) > _SHOWN_SIZES else "")),
         ("method", found["method"]),
         ("modularity", f"{found['modularity']:.4g}"),
-        ("stopped because", for_command_line(found["stopped_because"]) if early else None),
+        ("relative error", f"{found['relative_error']:.6g}" if early else None),
+        ("stopped because", _reasons(early) or None),
+        ("advice", found["advice"]),
         ("table", found["output"] or "not saved: pass -o clusters.csv"),
         ("memberships", found["memberships"]),
     ]
     return [(label, value) for label, value in rows if value is not None]
+
+
+def _doubt(out_of_time: int) -> str:
+    """Return what to say of a number of clusters that unfinished fits chose."""
+    if not out_of_time:
+        return ""
+    fits = "a fit that --max-time ended" if out_of_time == 1 else f"{out_of_time} fits that --max-time ended"
+    return f", chosen with the help of {fits}: with more time, it may be another"
+
+
+def _reasons(early: dict[str, Status]) -> str:
+    """Return why fits were stopped, each reason with the methods that it is that of."""
+    methods: dict[Status, list[str]] = {}
+    for name, status in early.items():
+        methods.setdefault(status, []).append(name)
+    return ", ".join(
+        f"{for_command_line(status.value)} ({', '.join(names)})" for status, names in methods.items()
+    )

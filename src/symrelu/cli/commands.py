@@ -7,6 +7,7 @@ Its ``EXAMPLES`` end its help text. The top-level help is made from the table he
 from __future__ import annotations
 
 import inspect
+from collections.abc import Collection
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -43,6 +44,21 @@ COMMANDS = {
 }
 
 
+# Options that other programs have by another name. Of each line, the names that a command has are suggested.
+_SYNONYMS = (
+    ("--init", "--start", "--initial"),
+    ("--max-iter", "--iterations", "--max-iterations", "--steps", "--max-steps", "--epochs", "--n-iter"),
+    ("--max-time", "--time", "--time-limit", "--timeout", "--seconds"),
+    ("--rank", "--components", "--n-components", "--columns", "--dim", "--dimensions"),
+    ("--clusters", "--n-clusters", "--communities", "--groups"),
+    ("--seed", "--random-state", "--random-seed"),
+    ("--jobs", "--n-jobs", "--processes"),
+    ("--n-init", "--fits", "--restarts", "--runs"),
+    ("--output", "--out", "--save"),
+    ("--alpha", "--shrinkage", "--penalty", "--regularization"),
+)
+
+
 class _PlainFlags:
     """Help that names no type for flags, which take no value: Typer 0.29 shows ``--json <bool>``."""
 
@@ -55,7 +71,22 @@ class _PlainFlags:
 
 
 class PlainCommand(_PlainFlags, TyperCommand):
-    """A command whose flags name no type."""
+    """A command whose flags name no type, and whose error on an unknown option knows its other names."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # from click, or from the copy of it that is part of Typer
+            unknown: Any = error
+            if hasattr(unknown, "possibilities"):
+                own = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
+                unknown.possibilities = _meant(unknown.option_name, own) or unknown.possibilities
+            raise
+
+
+def _meant(name: str, flags: Collection[str]) -> list[str]:
+    """Return the options of a command that stand for one that it does not have."""
+    return [flag for names in _SYNONYMS if name in names for flag in names if flag in flags]
 
 
 class PlainGroup(_PlainFlags, TyperGroup):

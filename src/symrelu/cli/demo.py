@@ -15,7 +15,8 @@ from symrelu.baselines import truncated_eigen
 from symrelu.cli.layout import fitting_table
 from symrelu.cli.options import with_options
 from symrelu.cli.outputs import naming_output
-from symrelu.cli.screen import check_plots, fit_progress, message_text, report
+from symrelu.cli.progress import fit_progress
+from symrelu.cli.screen import check_plots, message_text, report
 from symrelu.datasets import load_digits_graph
 from symrelu.estimators import SymReLUClustering
 from symrelu.files import check_output

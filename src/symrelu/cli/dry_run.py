@@ -11,10 +11,13 @@ import typer
 
 from symrelu import Cost, estimate_cost
 from symrelu.cli.advice import for_command_line
+from symrelu.cli.progress import working
 from symrelu.cli.screen import report
-from symrelu.estimators.planned_fits import planned_fits
+from symrelu.estimators.planned_fits import CHOICE, planned_fits
 
 _REFUSED_CODE = 2
+
+_METHODS = {CHOICE: "at first, the choice of a number of clusters"}  # in place of the names of plans
 
 DryRun = Annotated[
     bool,
@@ -33,30 +36,52 @@ class Estimate:
         Number of fits.
     method : str
         The method they belong to, if a command has several.
+    at_most : bool
+        As in :class:`~symrelu.estimators.planned_fits.PlannedFits`.
     """
 
     cost: Cost
     count: int = 1
     method: str = ""
+    at_most: bool = False
 
     def figures(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
         figures = self.cost.as_dict()
-        return {"nodes": figures.pop("n"), "number_of_fits": self.count, **figures}
+        return {
+            "nodes": figures.pop("n"),
+            "number_of_fits": self.count,
+            "at_most": self.at_most,
+            **figures,
+        }
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the rows that are shown."""
-        several = [("number of fits", f"{self.count}; the figures are those of each")] if self.count > 1 else []
-        return [*([("method", self.method)] if self.method else []), *several, *self.cost.rows()]
+        method = [("method", _METHODS.get(self.method, self.method))] if self.method else []
+        several = [("number of fits", self._number())] if self.count > 1 or self.at_most else []
+        return [*method, *several, *self.cost.rows()]
+
+    def _number(self) -> str:
+        if self.at_most:
+            count = f"at most {self.count}" if self.method == CHOICE else str(self.count)
+            return f"{count}, with at most {self.cost.rank} columns: the figures are those of the largest"
+        return f"{self.count}; the figures are those of each"
 
 
 def estimate(
-    problem: Any, settings: Mapping[str, Any], workers: int | None = None, count: int = 1, method: str = ""
+    problem: Any,
+    settings: Mapping[str, Any],
+    workers: int | None = None,
+    count: int = 1,
+    method: str = "",
+    *,
+    at_most: bool = False,
 ) -> Estimate:
     """Return the cost of fits with these settings of ``decompose``, on workers if their number is given."""
     on_workers = {} if workers is None else {"backend": "dask"}
-    cost = estimate_cost(problem, **{**settings, **on_workers})
-    return Estimate(replace(cost, refusal=for_command_line(cost.refusal)), count, method)
+    with working("estimating"):
+        cost = estimate_cost(problem, **{**settings, **on_workers})
+    return Estimate(replace(cost, refusal=for_command_line(cost.refusal)), count, method, at_most)
 
 
 def report_costs_of_estimator(
@@ -75,7 +100,14 @@ def report_costs_of_estimator(
         The number of workers of this machine, if it was given.
     """
     estimates = [
-        estimate(plan.problem, {"rank": plan.rank, **plan.settings}, workers, plan.count, plan.name)
+        estimate(
+            plan.problem,
+            {"rank": plan.rank, **plan.settings},
+            workers,
+            plan.count,
+            plan.name,
+            at_most=plan.at_most,
+        )
         for plan in planned_fits(estimator, labelled)
     ]
     report_costs(command, file, estimates)

@@ -17,7 +17,8 @@ from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
 from symrelu.cli.origins import repeatable
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, estimator_progress, report
+from symrelu.cli.progress import estimator_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
 
 EXAMPLES = (
@@ -46,7 +47,7 @@ OWN = {
 }
 
 
-@with_options([*estimator_options(SymReLU, OWN), *graph_options()])
+@with_options([*estimator_options(SymReLU, OWN), *graph_options()], fits=True)
 def embed(
     file: GraphArgument,
     output: Annotated[
@@ -86,7 +87,8 @@ def embed(
         if path is not None:
             _save(estimator, path, as_model=path is model or path.suffix.lower() == _MODEL)
     solution = estimator.solution_
-    found = {"command": "embed", "file": file, **fit_results(solution), "output": output, "model": model}
+    results = fit_results(solution, options["checkpoint"])
+    found = {"command": "embed", "file": file, **results, "output": output, "model": model}
     rows = [
         ("nodes", found["nodes"]),
         ("columns", f"{solution.rank}, {solution.n_negative} of them negative"),
@@ -97,7 +99,7 @@ def embed(
         ("table", output),
         ("model", model),
     ]
-    report(found, [(label, value) for label, value in rows if value is not None])
+    report(found, [(label, value) for label, value in rows if value is not None], *next_command(found["next"]))
     if solution.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
 

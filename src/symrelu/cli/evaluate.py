@@ -21,7 +21,8 @@ from symrelu.cli.links import OWN
 from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import estimator_options, estimator_settings, with_options
 from symrelu.cli.outputs import check_files, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, report, search_progress
+from symrelu.cli.progress import search_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, report
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.link_evaluation import (
     METRICS,
@@ -51,7 +52,7 @@ _TITLES = {
 }
 
 
-@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()])
+@with_options([*estimator_options(LinkPredictor, OWN), *graph_options()], fits=True)
 def evaluate(
     file: GraphArgument,
     output: Annotated[

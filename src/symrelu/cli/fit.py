@@ -12,16 +12,19 @@ import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
-from symrelu.cli.advice import advice_of, for_command_line
+from symrelu.cli.advice import advice_of, following, for_command_line
 from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, fit_progress, note, printable, report
+from symrelu.cli.progress import fit_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, note, printable, report, verbosity
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
+from symrelu.fit.backends import backend_of
 from symrelu.fit.holdout import fit_without
+from symrelu.fit.settings import values_of
 from symrelu.operators import EvaluationFailed
 
 EXAMPLES = (
@@ -32,7 +35,7 @@ EXAMPLES = (
 )
 
 
-@with_options([*fit_options(), *graph_options()])
+@with_options([*fit_options(), *graph_options()], fits=True)
 def fit(
     file: GraphArgument,
     output: Annotated[
@@ -83,7 +86,7 @@ def run_fit(command: str, limits: Mapping[str, Any] | None = None, **arguments: 
     The arguments are those of ``fit``, which a checkpoint records; the limits are for this run only.
     """
     check_outputs(arguments)
-    settings = chosen_settings({**arguments, **(limits or {})})
+    settings = chosen_settings({**arguments, **(limits or {})}) | {"verbose": verbosity()}
     mask = arguments["mask"]
     again = command == "resume"
     matrix, labels = read_input(
@@ -135,14 +138,24 @@ def _run_fit(
     if command == "resume" and not steps:
         result["advice"] = f"The fit had ended before, so that no step was made. {result['advice']}"
     result |= {
+        "backend": _backend(problem, settings),
+        "precision": settings["precision"],
+        "dtype": problem.dtype.name,
         "steps": steps,
         "parameters_per_pair": problem.parameters_per_pair(solution.rank),
         "output": output,
         "plot": plot,
     }
-    report(result, _summary(solution, result, _held_out_text(error, hidden is not None)))
+    shown = _summary(solution, result, _held_out_text(error, hidden is not None))
+    report(result, shown, *next_command(result["next"]))
     if interrupted:
         raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _backend(problem: Problem, settings: Mapping[str, Any]) -> str:
+    """Return the backend of a fit."""
+    model, _, _, run = values_of(settings)
+    return backend_of(problem, model, run)
 
 
 def _named(checkpoint: Path | None, arguments: Mapping[str, Any]) -> Checkpoint | None:
@@ -153,8 +166,9 @@ def _named(checkpoint: Path | None, arguments: Mapping[str, Any]) -> Checkpoint 
 
 
 def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str, Any]:
-    """Return what ``--json`` prints about a fit, with advice in words of the command."""
-    used = solution.history.seconds[-1] if solution.status is Status.MAX_TIME else solution.n_iter
+    """Return what ``--json`` prints about a fit, with advice in words of the command that was called."""
+    status = solution.status
+    used = solution.history.seconds[-1] if status is Status.MAX_TIME else solution.n_iter
     return {
         "nodes": solution.U.shape[0],
         "rank": solution.rank,
@@ -165,11 +179,12 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "iterations": solution.n_iter,
         "evaluations": solution.n_evaluations,
         "fit_seconds": solution.history.seconds[-1],
-        "status": solution.status,
+        "status": status,
         "level": solution.level,
         "converged": solution.converged,
         "stopped_because": for_command_line(solution.stop_reason),
-        "advice": advice_of(solution.status, level=solution.level, checkpoint=checkpoint, used=used),
+        "advice": advice_of(status, level=solution.level, resumes=checkpoint is not None, used=used),
+        "next": following(status, checkpoint, used),
     }
 
 
@@ -236,6 +251,13 @@ def _draw_convergence(solution: Solution, name: str, path: Path) -> None:
         save_figure(figure, path)
 
 
+def _how_computed(result: dict[str, Any]) -> str:
+    """Return the row on the backend, with the precision and the type of numbers if they are not the default."""
+    precision = "" if result["precision"] == "auto" else f", precision {result['precision']}"
+    dtype = "" if result["dtype"] == "float64" else f", {result['dtype']}"
+    return f"{result['backend']}{precision}{dtype}"
+
+
 def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[tuple[str, Any]]:
     n_negative = solution.n_negative
     # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
@@ -244,6 +266,7 @@ def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[
     negative = f"{n_negative or 'no'} negative column{'s' if n_negative != 1 else ''}"
     rows = [
         ("factor", f"{solution.U.shape[0]} x {solution.rank}, {negative}"),
+        ("backend", _how_computed(result)),
         ("parameters per pair", f"{result['parameters_per_pair']:.3g}"),
         ("relative error", f"{solution.relative_error:.6g}"),
         ("half squared error", f"{solution.half_squared_error:.6g}"),

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from symrelu import LinkPredictor, Status
+from symrelu.cli.advice import advice_of, for_command_line, stopped_early
 from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
@@ -41,7 +42,7 @@ OWN = {
 _OPTIONS = [*estimator_options(LinkPredictor, OWN), *graph_options()]
 
 
-@with_options(_OPTIONS)
+@with_options(_OPTIONS, fits=True)
 def links(
     file: GraphArgument,
     output: Annotated[
@@ -103,16 +104,41 @@ def links(
         "nodes": len(predictor.embedding_),
         "known_links": predictor.known_.nnz // 2,
         "fits": len(predictor.fits_),
-        "status": predictor.solution_.status,
+        **_end(predictor, loaded=graph is None),
         "count": len(scores),
         "links": records(columns) if output is None else None,
         "output": output,
         "model": model,
     }
-    files = [(label, path) for label, path in (("table", output), ("model", model)) if path is not None]
-    report(result, *preview(columns), *([files] if files else []))
+    rows = [*_early_end(result), ("table", output), ("model", model)]
+    shown = [(label, value) for label, value in rows if value is not None]
+    report(result, *preview(columns), *([shown] if shown else []))
     if predictor.solution_.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
+
+
+def _end(predictor: LinkPredictor, *, loaded: bool) -> dict[str, Any]:
+    """Return how the fits ended, with advice if that was early."""
+    status = predictor.solution_.status
+    early = stopped_early(status, predictor.max_iter, LinkPredictor().max_iter)
+    further = "" if loaded else f" {advice_of(status)}"
+    return {
+        "status": status,
+        "relative_error": predictor.relative_error_,
+        "stopped_because": for_command_line(predictor.stop_reason_),
+        "advice": f"These are the links of unfinished fits.{further}" if early else None,
+    }
+
+
+def _early_end(result: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the rows on the end of the fits: none if they ended as usual."""
+    if result["advice"] is None:
+        return []
+    return [
+        ("relative error", f"{result['relative_error']:.6g}, of the graph divided by its degrees"),
+        ("stopped because", result["stopped_because"]),
+        ("advice", result["advice"]),
+    ]
 
 
 def _predictor(file: Path, options: dict[str, Any]) -> tuple[LinkPredictor, Labelled | None]:

@@ -47,7 +47,7 @@ OWN = {
 _OPTIONS = [*estimator_options(NeighborEmbedding, OWN), *graph_options()]
 
 
-@with_options(_OPTIONS)
+@with_options(_OPTIONS, fits=True)
 def neighbors(
     file: GraphArgument,
     output: Annotated[

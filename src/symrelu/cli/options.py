@@ -32,11 +32,11 @@ _MAIN = ("n_components", "n_clusters", "recall", "method", "shrinkage", "dtype",
 _DEFAULTS = {"random_state": 0}
 
 
-def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Command]:
+def with_options(options: Iterable[inspect.Parameter], *, fits: bool = False) -> Callable[[Command], Command]:
     """Return a decorator that gives a command these options in place of its ``**keywords``.
 
-    Its own options come first, then these, and ``--json`` and ``--quiet`` last. The command does not
-    receive those two: :func:`symrelu.cli.screen.report` follows them.
+    Its own options come first, then these, and those of :func:`symrelu.cli.screen.output_options` last. The
+    command does not receive the last ones: the functions of that module follow them.
     """
 
     def decorate(command: Command) -> Command:
@@ -46,12 +46,12 @@ def with_options(options: Iterable[inspect.Parameter]) -> Callable[[Command], Co
             p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD
         ]
         parameters += options
-        parameters += (p for p in output_options() if p not in parameters)
+        parameters += (p for p in output_options(fits=fits) if p not in parameters)
         parameters.sort(key=lambda p: p.default is not p.empty)  # required ones first; stable otherwise
 
         @functools.wraps(command)
-        def run(*, json: bool = False, quiet: bool = False, **given: Any) -> Any:
-            with showing(Output(json, quiet)):
+        def run(*, json: bool = False, quiet: bool = False, verbose: bool = False, **given: Any) -> Any:
+            with showing(Output(json, quiet, verbose)):
                 return command(**given)
 
         # Typer reads both of them.

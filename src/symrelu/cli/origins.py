@@ -20,7 +20,7 @@ from symrelu.fit.checkpoint import Checkpoint, read_origin
 _INPUTS = ("file", "mask")
 _OUTPUTS = ("output", "plot")
 _REPEATED = ("embed", "cluster")  # commands whose fits resume if they are given again
-_OF_A_CALL = ("json", "quiet", "dry_run")  # decided by each call
+_OF_A_CALL = ("json", "quiet", "verbose", "dry_run")  # decided by each call
 _PLAIN = (str, bool, int, float, type(None))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +16,8 @@ from symrelu.cli.layout import fitting_table
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, estimator_options, fit_options, flag_of_option, with_options
 from symrelu.cli.outputs import check_files, naming_output, table_option
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, message_text, report, search_progress
+from symrelu.cli.progress import search_progress
+from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS
@@ -36,7 +36,7 @@ EXAMPLES = (
 )
 
 
-@with_options([*_OPTIONS, *graph_options()])
+@with_options([*_OPTIONS, *graph_options()], fits=True)
 def rank(
     file: GraphArgument,
     output: Annotated[Path | None, table_option("Table of the scores")] = None,
@@ -102,12 +102,13 @@ def rank(
             "scoring": selection.scoring,
             "scores": selection.table,
             "fits": selection.n_fits,
+            "converged": _converged(selection),
             "status": "done" if selection.complete else "interrupted",
             "next": following,
             "output": output,
             "plot": plot,
         },
-        *_shown(selection, following),
+        *_shown(selection, following, limited=settings["max_time"] is not None),
     )
     if not selection.complete:
         raise typer.Exit(INTERRUPTED_CODE)
@@ -162,8 +163,13 @@ def _draw_scores(selection: RankSelection, path: Path) -> None:
     save_figure(figure, path)
 
 
-def _shown(selection: RankSelection, following: list[str]) -> list[Any]:
-    """Return what to print: the scores, and the command that makes the chosen fit."""
+def _converged(selection: RankSelection) -> int:
+    """Return how many fits met a stopping test."""
+    return sum(row["converged"] for row in selection.table)
+
+
+def _shown(selection: RankSelection, following: list[str], *, limited: bool) -> list[Any]:
+    """Return what to print: the scores, what limits them, and the command that makes the chosen fit."""
     shown = [name for name in GRID if name == "rank" or len({row[name] for row in selection.table}) > 1]
     rows = []
     for row in selection.table:
@@ -174,7 +180,13 @@ def _shown(selection: RankSelection, following: list[str]) -> list[Any]:
     table = fitting_table(header, rows)
     interrupted = f"Interrupted after {selection.n_fits} fits: the choice may change with more."
     parts = [table, *([] if selection.complete else [interrupted])]
-    return [*parts, message_text("Next:", shlex.join(following))]
+    unfinished = selection.n_fits - _converged(selection)
+    if limited and unfinished:
+        parts.append(
+            f"{unfinished} of {selection.n_fits} fits had not converged when their time or steps were used up: "
+            "the choice may change with a larger --max-time."
+        )
+    return [*parts, *next_command(following)]
 
 
 def _next_command(selection: RankSelection, file: Path, mask: Path | None, given: dict[str, Any]) -> list[str]:

@@ -12,9 +12,10 @@ import numpy as np
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from symrelu import LinkPredictor, NeighborEmbedding, Solution, SymReLU, SymReLUClustering
+from symrelu import LinkPredictor, NeighborEmbedding, Solution, Status, SymReLU, SymReLUClustering
 from symrelu import report as pages
 from symrelu.cli import screen
+from symrelu.cli.advice import advice_of, for_command_line, stopped_early
 from symrelu.cli.embed import fit_estimator
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.node_tables import read_node_table
@@ -22,6 +23,7 @@ from symrelu.cli.options import Own, estimator_options, estimator_settings, opti
 from symrelu.cli.outputs import check_files, naming_output
 from symrelu.cli.queries import has_entry
 from symrelu.cli.tables import node_names
+from symrelu.fit.cluster_methods import METHODS
 from symrelu.graphs import Labelled
 from symrelu.report.cluster_choice import best_clusters
 from symrelu.report.hidden import was_interrupted
@@ -67,7 +69,7 @@ _MODELS: dict[str, Any] = {
 }
 
 
-@with_options([_CLUSTERS, *_FITTING, *graph_options()])
+@with_options([_CLUSTERS, *_FITTING, *graph_options()], fits=True)
 def report(
     file: GraphArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page: .html.")],
@@ -147,7 +149,15 @@ def _load(path: Path, options: dict[str, Any]) -> Any:
 def _embedding(file: Path, graph: Labelled, options: dict[str, Any]) -> SymReLU:
     estimator = SymReLU(**estimator_settings(SymReLU, {name: options[name] for name in _OPTIONS}))
     fit_estimator(estimator, graph, f"{file.name}: embedding", search=False)
+    _warn_if_stopped("The embedding", estimator.solution_.status, estimator.max_iter, OWN["max_iter"].default)
     return estimator
+
+
+def _warn_if_stopped(what: str, status: Status, max_iter: int | None, usual: int) -> None:
+    """Warn if a fit ended early, unless that was by Ctrl-C, of which the command itself warns."""
+    if status is not Status.INTERRUPTED and stopped_early(status, max_iter, usual):
+        reason, advice = for_command_line(status.value), advice_of(status)
+        screen.show_warning(f"{what} is that of an unfinished fit: {reason}. {advice}")
 
 
 def _clusters(
@@ -169,6 +179,8 @@ def _clusters(
         fit_estimator(estimator, graph, f"{file.name}: clusters", search=False)
     if was_interrupted(estimator):  # clusters of a factor that was cut short would mislead
         return None, True
+    for name, status in estimator.statuses_.items():
+        _warn_if_stopped(f"The clustering by {name}", status, None, METHODS[name].max_iter)
     return (best_clusters(estimator, graph, seed or 0) if clusters == _AUTO else estimator.labels_), False
 
 

@@ -51,7 +51,7 @@ def _cluster_options() -> list[Any]:
     return [one for one in fit_options() if one.name in _CLUSTER]
 
 
-@with_options([*_limit_options(), *_cluster_options()])
+@with_options([*_limit_options(), *_cluster_options()], fits=True)
 def resume(
     checkpoint: Annotated[
         Path, typer.Argument(metavar="CHECKPOINT", help="File that 'symrelu fit --checkpoint' wrote.")

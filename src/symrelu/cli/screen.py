@@ -1,4 +1,4 @@
-"""Terminal output of the commands: results on stdout; messages and progress on stderr."""
+"""Terminal output of the commands: results on stdout, messages and the log on stderr."""
 
 from __future__ import annotations
 
@@ -6,30 +6,28 @@ import inspect
 import json
 import logging
 import math
+import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import Enum
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from symrelu.cli.streams import STDOUT
 
 INTERRUPTED_CODE = 130  # 128 + SIGINT, as shells report a program that Ctrl-C ended
-SECONDS_BETWEEN_LINES = 10.0  # of progress, where stderr is not a terminal
 
 _PANEL = "Output"
+LOGGER = "symrelu"
 
 
 # Without emoji, which would replace parts of file names such as a:x:b.
@@ -43,7 +41,7 @@ class Output:
 
     Attributes
     ----------
-    json, quiet : bool
+    json, quiet, verbose : bool
         The options of the same names.
     began : float
         When the command was called, by ``time.monotonic``.
@@ -52,45 +50,85 @@ class Output:
 
     json: bool = False
     quiet: bool = False
+    verbose: bool = False
     began: float = field(default_factory=time.monotonic)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.quiet and self.verbose:
+            raise ValueError("--quiet and --verbose ask for different things. Pass one of them.")
 
 
 _running: ContextVar[Output | None] = ContextVar("_running", default=None)
 
 
-def output_options() -> list[inspect.Parameter]:
-    """Return the options ``--json`` and ``--quiet``, which every command has."""
-    texts = {
-        "json": "Print the results as one JSON object.",
-        "quiet": "Print nothing but warnings and errors.",
-    }
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            # The flag is given explicitly, because Typer would add a --no-json.
-            annotation=Annotated[bool, typer.Option(f"--{name}", help=text, rich_help_panel=_PANEL)],
-        )
-        for name, text in texts.items()
+def output_options(*, fits: bool = False) -> list[inspect.Parameter]:
+    """Return the options that every command has, and ``--verbose`` of those that fit."""
+    options = [
+        _flag("json", "Print the results as one JSON object."),
+        _flag("quiet", "Print nothing but warnings and errors."),
     ]
+    verbose = _flag("verbose", "Print what fits log on stderr: the backend chosen for them, their steps.", "-v")
+    return [verbose, *options] if fits else options
+
+
+def _flag(name: str, text: str, *short: str) -> inspect.Parameter:
+    # The flag is given explicitly, because Typer would add a --no-json.
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False,
+        annotation=Annotated[bool, typer.Option(f"--{name}", *short, help=text, rich_help_panel=_PANEL)],
+    )
 
 
 @contextmanager
 def showing(output: Output) -> Iterator[None]:
-    """Let :func:`report`, :func:`note` and the progress bars follow these options."""
+    """Let :func:`report`, :func:`note`, the log and the progress bars follow these options."""
     token = _running.set(output)
+    with _shown_log() if output.verbose else nullcontext():
+        try:
+            yield
+        finally:
+            _running.reset(token)
+
+
+@contextmanager
+def _shown_log() -> Iterator[None]:
+    """Print what the library logs meanwhile, above the progress bar if there is one."""
+    logger, handler = logging.getLogger(LOGGER), _Printer()
+    level = logger.level
+    logger.addHandler(handler)  # a fit with verbose > 0 adds its own only if there is none
+    logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        _running.reset(token)
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+class _Printer(logging.Handler):
+    """Print each message of a logger."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # Only a terminal has a width.
+        errors.print(Text(printable(_in_words(record.getMessage())), "dim"), soft_wrap=not is_interactive())
 
 
 def is_quiet() -> bool:
     """Return whether the user asked for warnings and errors only."""
     return _current().quiet
+
+
+def verbosity() -> int:
+    """Return the ``verbose`` of a fit whose steps are shown anyway: 1 if the user asked for its log."""
+    return int(_current().verbose)
+
+
+def is_interactive() -> bool:
+    """Return whether stderr is a terminal on which lines can be replaced."""
+    return errors.is_terminal and not errors.is_dumb_terminal
 
 
 def _current() -> Output:
@@ -177,6 +215,11 @@ def _reason(error: BaseException) -> str:
     return _in_words(str(error)) or type(error).__name__
 
 
+def next_command(words: Sequence[str] | None) -> list[Text]:
+    """Return a line with the command to give next, for :func:`report`, or nothing if there is none."""
+    return [] if words is None else [message_text("Next:", shlex.join(words))]
+
+
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code it comes from."""
     text = _in_words(str(message))
@@ -206,162 +249,3 @@ def check_plots() -> None:
     from symrelu.plots import new_figure
 
     new_figure()
-
-
-class Advance(Protocol):
-    """A function that shows one more step, unless it is one of a smaller matrix (``level`` > 0)."""
-
-    def __call__(self, error: float, level: int = 0) -> None: ...
-
-
-@contextmanager
-def step_progress(description: str, total: int) -> Iterator[Advance]:
-    """Yield a function that shows one more step and its relative error, with the time left.
-
-    On a terminal it is a bar; otherwise a line is printed every few seconds. A fit may end before its last
-    step, so the time left is an upper bound.
-    """
-    description = printable(description)
-    if is_quiet():
-        yield lambda error, level=0: None
-    elif not _is_interactive():
-        yield _Lines(description, total).advance
-    else:
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.completed}/{task.total}"),
-            TextColumn("relative error {task.fields[error]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=errors, transient=True) as bar:
-            task = bar.add_task(description, total=total, error="-")
-            yield lambda error, level=0: bar.update(
-                task, advance=int(level == 0), error=f"{error:.4g}" + (f" at level {level}" if level else "")
-            )
-
-
-class _Lines:
-    """Progress as lines of text."""
-
-    def __init__(self, description: str, total: int) -> None:
-        self.description, self.total, self.done = description, total, 0
-        self.shown: float | None = None
-
-    def advance(self, error: float, level: int = 0) -> None:
-        self.done += level == 0
-        now = time.monotonic()
-        if self.shown is None:
-            self.shown = now
-        if self.done == 1:
-            self.began = self.shown = now  # what came before may have been compilation, which is not repeated
-        if now - self.shown < SECONDS_BETWEEN_LINES:
-            return
-        self.shown = now
-        if level:
-            text = f"{self.description}: level {level} of the start, relative error {error:.4g}"
-            errors.print(Text(text), soft_wrap=True)
-            return
-        left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
-        steps = f"step {self.done} of at most {self.total}"
-        line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
-        errors.print(Text(line), soft_wrap=True)
-
-
-@contextmanager
-def fit_progress(description: str, total: int) -> Iterator[Callable[[Any], None]]:
-    """Yield a callback for :func:`symrelu.decompose` that shows ``total`` iterations of one or more fits."""
-    with step_progress(description, total) as advance:
-        yield lambda progress: advance(progress.record.relative_error, progress.level)
-
-
-@contextmanager
-def search_progress() -> Iterator[int]:
-    """Show what a search logs meanwhile, and yield its ``verbose``.
-
-    How long a search takes is not known. On a terminal, each message replaces the one before; otherwise one is
-    printed every few seconds.
-    """
-    if is_quiet():
-        yield 0
-        return
-    # A fit with verbose > 0 adds its own handler to this logger only if there is none.
-    logger = logging.getLogger("symrelu")
-    with ExitStack() as stack:
-        show: Callable[[Text], object] = partial(errors.print, soft_wrap=True)
-        if _is_interactive():
-            show = stack.enter_context(errors.status("searching")).update
-        handler = _LastMessage(show, 0.0 if _is_interactive() else SECONDS_BETWEEN_LINES)
-        logger.addHandler(handler)
-        stack.callback(logger.removeHandler, handler)
-        yield 1
-
-
-class _LastMessage(logging.Handler):
-    """Show the messages of a logger, but not more often than given."""
-
-    def __init__(self, show: Callable[[Text], object], seconds: float) -> None:
-        super().__init__()
-        self.show, self.seconds, self.shown = show, seconds, time.monotonic()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if time.monotonic() - self.shown >= self.seconds:
-            self.shown = time.monotonic()
-            self.show(Text(printable(record.getMessage())))
-
-
-def _is_interactive() -> bool:
-    return errors.is_terminal and not errors.is_dumb_terminal
-
-
-@contextmanager
-def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
-    """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
-    # With callbacks all fits run in one process.
-    if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
-        before = estimator.verbose
-        try:
-            with search_progress() as verbose:
-                estimator.set_params(verbose=verbose)
-                yield
-        finally:
-            estimator.set_params(verbose=before)  # a saved model must not depend on what was shown
-        return
-    try:
-        yield
-    finally:
-        estimator.set_callbacks()
-
-
-def _set_callback(estimator: Any, callback: _StepCallback) -> bool:
-    """Return whether an estimator takes callbacks, which need scikit-learn 1.9, and set one if it does."""
-    try:
-        estimator.set_callbacks(callback)
-    except ImportError:
-        return False
-    return True
-
-
-class _StepCallback:
-    """A callback of scikit-learn for the steps of our estimators."""
-
-    # The protocol of scikit-learn has no context manager: setup and teardown enter and leave the bar.
-
-    def __init__(self, description: str) -> None:
-        self.description = description
-        self.shown: Any = None
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        self.shown = step_progress(self.description, context.max_subtasks)
-        self.advance: Advance = self.shown.__enter__()
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        self.shown.__exit__(None, None, None)
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        pass
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        if context.task_name == "step":
-            self.advance(estimator.latest_record_.relative_error)

@@ -20,7 +20,7 @@ from symrelu.estimators.searches import (
     warn_of_selection,
 )
 from symrelu.fit.cluster_methods import ClusterMethod, Prepared, without_diagonal
-from symrelu.fit.cluster_number import ClusterSelection, SharedFits, select_n_clusters
+from symrelu.fit.cluster_number import ClusterSelection, SharedFits, most_clusters, select_n_clusters
 from symrelu.fit.settings import Limits, Model, Run, Start, documented
 from symrelu.fitted.clusters import Clusters, modularity_of
 from symrelu.fitted.history import Status
@@ -40,7 +40,16 @@ _STREAM = 7  # random stream: k-means and hidden pairs must be independent of da
 # How much larger the modularity of directions must be. On graphs of nearest neighbours it may be larger by 2 %
 # although linkage agrees better with the classes; on networks the difference was 5 % and more.
 _ADVANTAGE = 0.04
-_OF_CLUSTERS = ("labels_", "method_", "clusters_", "memberships_", "modularity_", "selection_", "root_degrees_")
+_OF_CLUSTERS = (
+    "labels_",
+    "method_",
+    "clusters_",
+    "memberships_",
+    "modularity_",
+    "statuses_",
+    "selection_",
+    "root_degrees_",
+)
 
 
 @documented
@@ -115,6 +124,8 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         items of the cluster. The largest is nearly always that of ``labels_``.
     modularity_ : dict of str to float
         Modularity of the clusters of each method that was computed.
+    statuses_ : dict of str to Status
+        Why the fit of each of these methods stopped; of several fits, that of one that did not converge.
     selection_ : ClusterSelection
         The scores of all numbers of clusters, if ``n_clusters`` is None.
     clusters_ : DirectionClusters or LinkageClusters
@@ -336,6 +347,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
         self.method_, self.clusters_, self.labels_ = best.method, best.clusters, best.clusters.labels
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.modularity_ = {one.method: one.modularity for one in candidates}
+        self.statuses_ = {one.method: one.solution.status for one in candidates}
         self.memberships_ = best.clusters.memberships(best.clusters.U, np.arange(len(self.labels_)))
         solution, last = best.solution, candidates[-1].solution.status
         if last in STOPPED_BY_USER:  # reported, even if the other method is taken
@@ -358,8 +370,7 @@ class SymReLUClustering(ClusterSettingsMixin, ClusterQueriesMixin, ClusterMixin,
                 seed + repeat,
             )
 
-        most = min(problem.n, max(2, int(2 * np.sqrt(problem.n))))
-        rng = np.random.default_rng(seed)
+        most, rng = most_clusters(problem.n), np.random.default_rng(seed)
         return select_n_clusters(without_diagonal(problem), fits, most=most, rng=rng, verbose=self.verbose)
 
 

@@ -43,6 +43,43 @@ def named_backend(problem: Problem, backend: str) -> str:
     return "cuda"
 
 
+# Backend that was chosen -> why, where the model has no part in it.
+_REASONS = {"dense": "M is a dense array", "cuda": "M is on a GPU", "dask": "M is a block folder"}
+
+
+def why_chosen(backend: str, n: int, signs: np.ndarray) -> str:
+    """Return a line about the backend that was chosen for a fit.
+
+    Parameters
+    ----------
+    backend : str
+    n : int
+        Number of items.
+    signs : ndarray of shape (rank,)
+        Signs of the columns.
+
+    Returns
+    -------
+    line : str
+    """
+    if backend in _REASONS:
+        return f"backend={backend!r} was chosen: {_REASONS[backend]}."
+    signed = (signs < 0).any()
+    if backend == "active" and signed:
+        why = (
+            "negative columns: a pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
+        )
+    elif backend == "active":  # n_negative="auto" is resolved after the choice
+        why = "n_negative='auto', which found no negative columns: most pairs matter, and a pass visits all."
+    elif signed:
+        why = (
+            "negative columns: at this size, to visit all pairs takes less time than to find those that matter."
+        )
+    else:
+        why = "no negative columns: most pairs matter, and a pass visits all."
+    return f"backend={backend!r} was chosen for {n} items, rank {len(signs)} and {why}"
+
+
 def signature(rank: int, n_negative: int) -> np.ndarray:
     """Return the signs of the columns, the negative ones last."""
     return np.where(np.arange(rank) < rank - n_negative, 1.0, -1.0)

@@ -42,6 +42,32 @@ _FIRST_LIMIT = 16  # numbers of clusters that are tried at first; doubled while 
 _PER_OCTAVE = 8  # numbers tried between a limit and its double
 
 
+def most_clusters(n: int) -> int:
+    """Return the largest number of clusters of n items that is tried."""
+    return min(n, max(2, int(2 * np.sqrt(n))))
+
+
+def largest_choice(columns: Callable[[int], int], n: int, n_init: int) -> tuple[int, int]:
+    """Return the largest number of columns, and of fits, that a choice can take.
+
+    Parameters
+    ----------
+    columns : callable
+        As in :class:`SharedFits`.
+    n : int
+        Number of items.
+    n_init : int
+        Number of fits that are averaged for the result.
+    """
+    ranks = {columns(_shared(number)) for number in range(1, most_clusters(n) + 1)}
+    return max(ranks), REPEATS * min(n_init, _MOST_FITS) * len(ranks)
+
+
+def _shared(n_clusters: int) -> int:
+    """Return the number of clusters whose factor serves this one too: the next power of two."""
+    return int(2 ** (n_clusters - 1).bit_length())
+
+
 class Score(NamedTuple):
     """Scores of a number of clusters, one for each repeat."""
 
@@ -69,10 +95,13 @@ class ClusterSelection:
         In the order of the numbers.
     most : int
         Largest number of clusters that was allowed.
+    n_out_of_time : int
+        Number of fits behind the scores that ``max_time`` ended.
     """
 
     scores: tuple[Score, ...]
     most: int
+    n_out_of_time: int = 0
 
     @property
     def n_clusters(self) -> int:
@@ -121,6 +150,8 @@ class SharedFits:
         Number of fits to average, and their settings, from the data and the number of columns.
     seed : int
         Of the fits and of k-means.
+    statuses : list of Status
+        Why the fits so far stopped.
     """
 
     method: ClusterMethod
@@ -128,12 +159,12 @@ class SharedFits:
     columns: Callable[[int], int]
     settings: Callable[[Prepared, int], tuple[int, dict[str, Any]]]
     seed: int
+    statuses: list[Status] = field(default_factory=list, init=False)
     _formed: dict[int, Callable[[int], Clusters]] = field(default_factory=dict, init=False, repr=False)
 
     def labels(self, n_clusters: int) -> np.ndarray:
         """Return the clusters of all items."""
-        # One factor serves all numbers up to the next power of two.
-        rank = self.columns(2 ** (n_clusters - 1).bit_length())
+        rank = self.columns(_shared(n_clusters))
         if rank not in self._formed:
             self._formed[rank] = self._form(rank)
         return self._formed[rank](n_clusters).labels
@@ -146,6 +177,7 @@ class SharedFits:
         fits = [decompose(problem, rank, **settings | {"random_state": int(seed)}) for seed in seeds]
         if any(fit.status is Status.INTERRUPTED for fit in fits):
             raise KeyboardInterrupt  # no number can be chosen from fits that were cut short
+        self.statuses.extend(fit.status for fit in fits)
         fit = fits[0] if len(fits) == 1 else mean_solution(fits, problem, settings["backend"])
         assert isinstance(fit.model, SymmetricReLU)
         return self.method.cluster(fit.model, self.data.linked, seed=self.seed, n_starts=_STARTS)
@@ -207,7 +239,8 @@ def select_n_clusters(
                 tried = sorted({*range(limit // 2 + step, min(limit, most) + 1, step), min(limit, most)})
             else:
                 tried = _untried_around(best, by_number)
-    return ClusterSelection(tuple(by_number[number] for number in sorted(by_number)), most)
+    out_of_time = sum(trial.fits.statuses.count(Status.MAX_TIME) for trial in trials)
+    return ClusterSelection(tuple(by_number[number] for number in sorted(by_number)), most, out_of_time)
 
 
 class _Trial(NamedTuple):

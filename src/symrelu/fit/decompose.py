@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.fit.backends import backend_of, signature
+from symrelu.fit.backends import backend_of, signature, why_chosen
 from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.levels import Beginning, Levels, fit_levels
 from symrelu.fit.loop import Callback, Outcome, check_solver_supported
 from symrelu.fit.memory_model import check_memory_of_fit
-from symrelu.fit.narration import narrated
+from symrelu.fit.narration import Narrator, narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import loop_state_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
@@ -117,14 +117,21 @@ def decompose(
     start_settings = start_settings.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     # The kernels run in threads themselves, and those of BLAS would compete with them.
     try:
-        with single_threaded_blas(), kept_threads():
-            return _fit(problem, model, start_settings, limits, run_settings)
+        with single_threaded_blas(), kept_threads(), narrated(run_settings.verbose) as narrator:
+            return _fit(problem, model, start_settings, limits, run_settings, narrator)
     finally:
         if problem is not M:  # nobody else uses it
             problem.release()
 
 
-def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, run_settings: Run) -> Solution:
+def _fit(
+    problem: Problem,
+    model: Model,
+    start_settings: Start,
+    limits: Limits,
+    run_settings: Run,
+    narrator: Narrator,
+) -> Solution:
     """Fit a problem; all settings have been validated."""
     backend = backend_of(problem, model, run_settings)
     kind = operator_class(backend)
@@ -161,24 +168,23 @@ def _fit(problem: Problem, model: Model, start_settings: Start, limits: Limits, 
         beginning = _start(levels, start_settings)
     else:
         beginning = _resume(levels, snapshot, file, solver)
-    with narrated(run_settings.verbose) as narrator:
-        for line in (*_announcements(levels, run_settings, limits), *_first_lines(beginning, levels, file)):
-            narrator.say(line)
-        observers = [narrator, *callers(run_settings.callback)]
-        try:
-            outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
-        except EvaluationFailed as failure:
-            if failure.outcome is not None:
-                failure.solution = _solution(failure.outcome, model, failure.history, solver)
-            raise
+    for line in (*_announcements(levels, run_settings, limits), *_first_lines(beginning, levels, file)):
+        narrator.say(line)
+    observers = [narrator, *callers(run_settings.callback)]
+    try:
+        outcome, history = fit_levels(levels, beginning, solver, limits, observers, file)
+    except EvaluationFailed as failure:
+        if failure.outcome is not None:
+            failure.solution = _solution(failure.outcome, model, failure.history, solver)
+        raise
     return _solution(outcome, model, history, solver)
 
 
 def _announcements(levels: Levels, run_settings: Run, limits: Limits) -> list[str]:
     """Return lines about what a fit decides for itself."""
     lines = []
-    if levels.backend == "active" != run_settings.backend:
-        lines.append(_why_active(levels.problem.n, levels.op.signs))
+    if levels.backend != run_settings.backend:
+        lines.append(why_chosen(levels.backend, levels.problem.n, levels.op.signs))
     floor = levels.op.approximate().noise_floor
     if levels.precision == "fast" and limits.tol < floor:
         lines.append(
@@ -209,18 +215,6 @@ def _why_not_smaller(levels: Levels) -> str:
         "no smaller matrix resembles M. Merged items would have few neighbours in common, or too many pairs "
         "would be positive."
     )
-
-
-def _why_active(n: int, signs: np.ndarray) -> str:
-    """Return the line about a backend that was chosen for its lists of pairs."""
-    chosen = f"backend='active' was chosen for {n} items, rank {len(signs)} and"
-    if (signs < 0).any():
-        why = (
-            "negative columns: a pass visits only pairs that matter. Pass backend='sparse' to visit all pairs."
-        )
-    else:  # n_negative="auto" is resolved after the choice
-        why = "n_negative='auto', which found no negative columns: most pairs matter, and a pass visits all."
-    return f"{chosen} {why}"
 
 
 def _solution(outcome: Outcome, model: Model, history: HistoryKeeper, solver: Solver) -> Solution:

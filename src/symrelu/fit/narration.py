@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import ExitStack
+from functools import partial
 from typing import ClassVar
 
 from symrelu.fit.loop import Fit, Observer
 from symrelu.fitted.history import advice_after, stop_reason
+from symrelu.kernels.compilation import noticing_compilation
 from symrelu.kernels.shared_context import SharedContext
 
 logger = logging.getLogger("symrelu")
 
 _SECONDS_BETWEEN_LINES = 1.0
+_COMPILING = "compiling: the first fit of its kind on a machine takes up to half a minute longer"
 
 
 class LineTimer:
@@ -98,7 +102,8 @@ class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator
 
     If logging is configured, the lines go to its handlers; otherwise to stderr, through rich if it is
     installed. All fits of a process share the logger. If fits overlap in time, the first one sets the level and
-    the handler, and the last one to finish restores what the first one found.
+    the handler, and the last one to finish restores what the first one found. If something must be compiled
+    meanwhile, a line says so.
 
     Parameters
     ----------
@@ -108,6 +113,7 @@ class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator
 
     _level: ClassVar[int] = logging.NOTSET  # the level that the first fit found
     _handler: ClassVar[logging.Handler | None] = None  # the handler that it added
+    _noticing: ClassVar[ExitStack] = ExitStack()  # of compilation
 
     def __init__(self, verbose: int) -> None:
         self.verbose = verbose
@@ -120,6 +126,8 @@ class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator
     def _save(self) -> None:
         cls = type(self)
         cls._level, cls._handler = logger.level, None if logger.hasHandlers() else _stderr_handler()
+        cls._noticing = ExitStack()
+        cls._noticing.enter_context(noticing_compilation(partial(logger.info, _COMPILING)))
 
     def _apply(self) -> None:
         if self._handler is not None:
@@ -128,6 +136,7 @@ class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator
             logger.setLevel(logging.INFO)  # verbose > 0 overrides a higher level
 
     def _restore(self) -> None:
+        self._noticing.close()
         if self._handler is not None:
             logger.removeHandler(self._handler)
         logger.setLevel(self._level)

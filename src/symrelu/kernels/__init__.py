@@ -18,6 +18,7 @@ least_norm        well-scaled axes and the minimum of least norm, for these conv
 arpack            a few leading eigenpairs, reproducible
 nearest_clusters  similarities between clusters, kept sparse while the clusters merge
 jit               how functions are compiled, and a cache that is allowed to fail
+compilation       notices that functions are compiled, which can take long
 memory            available memory, and batches that fit into it
 one_time_warnings warnings that are never errors, and those issued once per process
 shared_context    a setting of the process that overlapping blocks share
