@@ -109,7 +109,7 @@ def test_as_if_the_type_or_the_threads_were_others(calibrated):
 
 @pytest.mark.usefixtures("calibrated")
 def test_another_type_chooses_the_backend_that_its_fit_has():
-    wide = sparse.eye_array(6500, format="csr")
+    wide = sparse.eye_array(2500, format="csr")
     for own, other in (("float64", "float32"), ("float32", "float64")):
         asked = estimate_cost(wide.astype(own), 32, n_negative=1, dtype=other)
         same = estimate_cost(wide.astype(other), 32, n_negative=1)

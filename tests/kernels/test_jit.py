@@ -4,17 +4,23 @@ import errno
 import importlib.util
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import njit
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
 
 from symrelu.kernels import jit, one_time_warnings
+from symrelu.kernels.pair_lists import PairList
+from symrelu.kernels.pair_passes import Entries, Visited, add_rows, directions
+from symrelu.kernels.row_references import movement_of_rows, new_references
 
 FUNCTIONS = """
 from symrelu.kernels.jit import compiled
@@ -238,3 +244,25 @@ def test_code_from_elsewhere_is_not_cached(tmp_path):
         assert output("import extension") == number
     (tmp_path / "extension.py").unlink()
     assert output(ORDINARY) == "1"
+
+
+def counts_in_loops(function, *arguments):
+    """Return how often a function, in its first loop and after, counts a reference to an argument."""
+    fresh = njit(nogil=True, fastmath=jit.FASTMATH)(function.py_func)  # code from the cache cannot be read
+    fresh(*arguments)
+    (code,) = fresh.inspect_llvm().values()
+    lines = max(re.split(r"\ndefine ", code), key=len).splitlines()
+    begin = next(k for k, line in enumerate(lines) if " = phi " in line)
+    return sum("NRT_incref(ptr %arg." in line for line in lines[begin:])
+
+
+def test_threads_do_not_count_references_to_the_factor_for_each_row():
+    """On many cores, they would wait for each other."""
+    n, U, signs = 5, np.ones((5, 4)), np.ones(4)
+    nothing = Entries(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+    listed = PairList(n * np.arange(n + 1), np.tile(np.arange(n, dtype=np.int32), n))
+    visited = Visited(nothing, nothing, listed, directions(U, signs, wanted=True), 1.0, False)
+    out, sums, moved = np.empty_like(U), np.zeros((n, 7)), np.empty(n)
+    references = new_references(U, signs)
+    assert counts_in_loops(add_rows, 0, n, U, signs, U, visited, out, sums, moved) == 0
+    assert counts_in_loops(movement_of_rows, 0, n, U, references.packed, references.nonzero, moved) == 0

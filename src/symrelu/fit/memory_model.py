@@ -153,9 +153,9 @@ class Case:
     def held_besides(self) -> int:
         """Bytes that a step may hold besides: those of Newton's own steps, which a fit need not make."""
         if not isinstance(self.solver, Newton):
-            return int(getattr(self.solver, "systems_held", 0)) * self.rank * self.factor
+            return int(getattr(self.solver, "systems_held", 0) * self.rank * self.factor)
         further = self.solver.factors_held - LBFGS(self.solver.memory).factors_held
-        return (further + self.solver.systems_held * self.rank) * self.factor
+        return int((further + self.solver.systems_held * self.rank) * self.factor)
 
     @property
     def by_eigenvectors(self) -> bool:

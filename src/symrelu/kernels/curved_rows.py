@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.jit import compiled
+from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.lanes import LANES, UNROLLED
-from symrelu.kernels.row_systems import factorised, in_lanes, rounds_of, substitute_lanes, write_lanes
+from symrelu.kernels.row_systems import factorised, read_lanes, rounds_of, substitute_lanes, write_lanes
 from symrelu.kernels.threads import run_tasks, shares, workers_for
 
 # A multiplication in a system of a row takes as long as this many in a product of matrices.
@@ -58,11 +58,17 @@ def factor_groups(first, last, pairs, V, ridge, factors):  # type: ignore[no-unt
     system = np.zeros(((size + UNROLLED) * size, LANES), V.dtype)
     square, product = np.empty((rank, rank), V.dtype), np.empty((rank, rank), V.dtype)
     weighted = np.empty((_ENTRIES_OF_A_PRODUCT, rank), V.dtype)
+    indptr = pairs.indptr  # by name: see inlined
     for group in range(first, last):
         for lane in range(LANES):
-            i = group * LANES + lane
-            if i < len(V):
-                write_square(i, pairs, V, weighted, product, square)
+            i = min(group * LANES + lane, len(V) - 1)  # in lanes that are left over, the last row again
+            square[:] = 0
+            for begin in range(indptr[i], indptr[i + 1], _ENTRIES_OF_A_PRODUCT):
+                end = min(begin + _ENTRIES_OF_A_PRODUCT, indptr[i + 1])
+                count = write_weighted(i, begin, end, pairs, V, weighted)
+                if count > 0:
+                    np.dot(weighted[:count].T, weighted[:count], product)
+                    square += product
             for a in range(rank):
                 for b in range(a + 1):
                     system[a * size + b, lane] = square[a, b]
@@ -75,25 +81,19 @@ def factor_groups(first, last, pairs, V, ridge, factors):  # type: ignore[no-unt
                 at += 1
 
 
-@compiled
-def write_square(i, pairs, V, weighted, product, square):  # type: ignore[no-untyped-def]
-    """Write the second derivative with respect to row i."""
-    rank, count, parts = V.shape[1], 0, 0
-    for p in range(pairs.indptr[i], pairs.indptr[i + 1]):
+@inlined
+def write_weighted(i, first, last, pairs, V, weighted):  # type: ignore[no-untyped-def]
+    """Write the rows of V at some entries, times the roots of the weights, and return their number."""
+    count = 0
+    for p in range(first, last):
         j = pairs.indices[p]
         # X_ii changes by twice <d_i, v_i>.
         root = np.sqrt((4 if i == j else 2) * pairs.weights[p])
         if root > 0:
-            for c in range(rank):
+            for c in range(V.shape[1]):
                 weighted[count, c] = root * V[j, c]
             count += 1
-        if count == len(weighted) or (count > 0 and p == pairs.indptr[i + 1] - 1):
-            np.dot(weighted[:count].T, weighted[:count], product if parts else square)
-            if parts:
-                square += product
-            count, parts = 0, parts + 1
-    if not parts:
-        square[:] = 0
+    return count
 
 
 def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ def solve_groups(first, last, factors, G, out):  # type: ignore[no-untyped-def]
     """Solve the systems of some groups of rows."""
     n, rank = G.shape
     size = UNROLLED * rounds_of(rank)
-    L = np.zeros(((size + UNROLLED) * size, LANES), G.dtype)
+    L, x = np.zeros(((size + UNROLLED) * size, LANES), G.dtype), np.zeros((size, LANES), G.dtype)
     for group in range(first, last):
         at = 0
         for a in range(rank):
@@ -122,6 +122,6 @@ def solve_groups(first, last, factors, G, out):  # type: ignore[no-untyped-def]
                     L[a * size + b, lane] = factors[group, at, lane]
                 at += 1
         rows = np.arange(group * LANES, min((group + 1) * LANES, n))
-        x = in_lanes(rows, G, size)
+        read_lanes(rows, G, x)
         substitute_lanes(L, x, rank, size)
         write_lanes(rows, x, out)

@@ -206,7 +206,7 @@ def count_cosines(A, B, edges, counts):  # type: ignore[no-untyped-def]
     """Count the cosines of the rows of B with those of A, which have length one, between equidistant edges."""
     products = np.dot(A, B.T)
     first, bins = edges[0], len(counts)
-    width = edges[1] - edges[0]
+    per_bin = 1 / (edges[1] - edges[0])
     for j in range(len(B)):
         total = 0.0
         for c in range(B.shape[1]):
@@ -217,4 +217,4 @@ def count_cosines(A, B, edges, counts):  # type: ignore[no-untyped-def]
         for i in range(len(A)):
             cosine = min(products[i, j] * scale, 1.0)  # a product of huge rows in float32 can be infinite
             if cosine > first:
-                counts[min(int((cosine - first) / width), bins - 1)] += 1
+                counts[min(int((cosine - first) * per_bin), bins - 1)] += 1

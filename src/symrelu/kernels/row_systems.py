@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symrelu.kernels.jit import compiled
+from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
 
 # Systems with more columns are solved one by one: those of all lanes would not stay in a cache.
@@ -97,7 +97,8 @@ def solve_short_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untype
     """Solve the systems of rows with fewer entries than columns."""
     k = indptr[rows[-1] + 1] - indptr[rows[-1]]  # the longest is the last one
     size, rank = UNROLLED * rounds_of(k), UNROLLED * rounds_of(W.shape[1])
-    W_S = gathered(rows, indptr, indices, W, size, rank)
+    W_S = np.zeros((size * rank, LANES), W.dtype)
+    gather(rows, indptr, indices, W, rank, W_S)
     system = np.zeros(((size + UNROLLED) * size, LANES), W.dtype)
     for a in range(k):
         for b in range(a + 1):
@@ -106,7 +107,8 @@ def solve_short_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untype
                 system[a * size + b, lane] = (a == b) - system[a * size + b, lane]
     L = factorised(system, k, size)
     for side in sides:
-        z = in_lanes(rows, side, rank)
+        z = np.zeros((rank, LANES), W.dtype)
+        read_lanes(rows, side, z)
         x = np.zeros((size, LANES), W.dtype)
         for a in range(k):
             subtract_products(x, a, W_S, a * rank, 1, z, 0, 1, rank // UNROLLED)
@@ -133,7 +135,8 @@ def solve_long_rows(rows, indptr, indices, W, sides):  # type: ignore[no-untyped
                 system[a * size + b, lane] = (a == b) + square[a, b]
     L = factorised(system, rank, size)
     for side in sides:
-        x = in_lanes(rows, side, size)
+        x = np.zeros((size, LANES), W.dtype)
+        read_lanes(rows, side, x)
         substitute_lanes(L, x, rank, size)
         write_lanes(rows, x, side)
 
@@ -182,30 +185,26 @@ def solve_wide_rows(first, last, indptr, indices, W, sides):  # type: ignore[no-
                     subtract_multiple(side[i], x[a], W_S[a])
 
 
-@compiled
-def gathered(rows, indptr, indices, V, size, rank):  # type: ignore[no-untyped-def]
-    """Return the rows of V at the entries of each row: vector a * rank + c has column c of entry a of each."""
-    out = np.zeros((size * rank, LANES), V.dtype)
+@inlined
+def gather(rows, indptr, indices, V, rank, out):  # type: ignore[no-untyped-def]
+    """Write the rows of V at the entries of each row: vector a * rank + c has column c of entry a of each."""
     for lane in range(len(rows)):
         first = indptr[rows[lane]]
         for a in range(indptr[rows[lane] + 1] - first):
-            v = V[indices[first + a]]
-            for c in range(v.size):
-                out[a * rank + c, lane] = v[c]
-    return out
+            j = indices[first + a]
+            for c in range(V.shape[1]):
+                out[a * rank + c, lane] = V[j, c]
 
 
-@compiled
-def in_lanes(rows, array, size):  # type: ignore[no-untyped-def]
-    """Return some rows of an array, each in its lane."""
-    out = np.zeros((size, LANES), array.dtype)
+@inlined
+def read_lanes(rows, array, out):  # type: ignore[no-untyped-def]
+    """Write some rows of an array, each to its lane."""
     for lane in range(len(rows)):
         for c in range(array.shape[1]):
             out[c, lane] = array[rows[lane], c]
-    return out
 
 
-@compiled
+@inlined
 def write_lanes(rows, vectors, array):  # type: ignore[no-untyped-def]
     """Write each lane to its row of an array."""
     for lane in range(len(rows)):

@@ -97,7 +97,7 @@ class Newton:
     requires = LBFGS.requires | {"curvature"}
     unsupported_advice = "Use backend='active', or the solver LBFGS."
 
-    systems_held = 1
+    systems_held = 0.5  # triangles
 
     products: int = 12
     switch: float = 0.4
