@@ -102,6 +102,7 @@ def test_newton_holds_systems_only_in_steps_of_its_own():
     M, settings = graph(1500, 10), {"solver": NEWTON, "n_negative": 1, "max_iter": 8}
     announced = memory(Problem.of(M), 24, **settings)
     assert announced.systems == (24 // 2 + 6) * 24 * 1500 * 8
+    assert announced.total == announced.matrix + announced.factors + announced.systems  # without tiles
     assert 1 / 1.25 <= allocated(M, 24, **settings) / announced.least <= 1.2
 
 

@@ -197,7 +197,8 @@ class Memory:
     levels : int
         The smaller matrices that ``init="multilevel"`` may make; 0 for other starts.
     systems : int
-        The matrices of the rows, and further arrays, of Newton in steps of its own; 0 for other solvers.
+        The matrices of the rows, and further arrays, of Newton in steps of its own; 0 for other solvers. They
+        are given up before a pass has its tiles.
     least : int
         The peak of all phases together without a list, smaller matrices and Newton's own steps.
     """
@@ -213,12 +214,13 @@ class Memory:
     @property
     def total(self) -> int:
         """The peak of all phases together, with the longest list, all smaller matrices and all systems."""
-        return self.least + self.pairs + self.levels + self.systems
+        return max(self.least, self.matrix + self.factors + self.systems) + self.pairs + self.levels
 
     @property
     def rest(self) -> int:
         """What the peak has in addition to its parts; negative, if not all of these are held at once."""
-        return self.least - self.matrix - self.factors - self.tiles
+        parts = self.matrix + self.factors + self.tiles + self.pairs + self.levels + self.systems
+        return self.total - parts
 
 
 def memory_of(case: Case) -> Memory:

@@ -74,8 +74,8 @@ class Solver(Protocol):
     ``solve_rows``; ``unsupported_advice`` is the last sentence of the error for an operator without them, and
     says what to do instead; ``factors_held`` is the number of arrays of the size of U that a step holds at
     most, and ``systems_held`` that of arrays with rank x rank numbers for each row (half of one is a triangle),
-    for :func:`symrelu.estimate_cost`. A solver without them requires nothing and cannot resume from a
-    checkpoint.
+    which it gives up before it evaluates, for :func:`symrelu.estimate_cost`. A solver without them requires
+    nothing and cannot resume from a checkpoint.
     """
 
     def init(self, op: Operator, U0: Any) -> State:
