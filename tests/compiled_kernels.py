@@ -37,13 +37,22 @@ ROWS = {**SIZES, "CHUNK": 16, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": Tr
 LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
 SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
 PRODUCT = {"RANK": RANK, "SLAB": RANK, "ROWS": 128, "COLUMNS": 64, "SPLIT": False, "SUMS": False}
+SUMMED = {"sums": "*fp64"}
+# In place of lists that are not given, a pass hands over the sums; without a product, it hands over U for V.
+ABSENT = {f"{name}{end}": "*fp64" for name in LISTED[1:] for end in ("", "_begins", "_ends")}
+NO_LISTS = {"OWNERS": False, "ZEROS": False, "UNKNOWN": False}
 KERNELS = [
-    (device_rows._sum_entries, {**ROWS, **LISTS}, {"sums": "*fp64"}, 1),
+    (device_rows._sum_entries, {**ROWS, **LISTS}, SUMMED, 1),
+    (device_rows._sum_entries, {**ROWS, **LISTS, **NO_LISTS}, {**SUMMED, **ABSENT, "owners": "*fp64"}, 1),
+    (device_rows._sum_entries, {**ROWS, **LISTS, "PIECES": True, "MULTIPLIES": False}, {**SUMMED, "out": "*fp64"}, 1),
     (device_rows._add_parts, SIZES, {"rows": "*i64"}, 1),
     (device_scaling._write_directions, SCALED, {}, 4),
     (device_scaling._write_right, SCALED, {}, 4),
     (device_scaling._subtract_scaled, SCALED, {"sums": "*fp64"}, 4),
+    (device_scaling._subtract_scaled, {**SCALED, "SUBTRACTS": False}, {"sums": "*fp64"}, 4),
+    (device_scaling._write_right, {**SCALED, "SPLIT": False}, {}, 4),
     (device_products._add_positive, PRODUCT, {}, 4),
+    (device_products._add_positive, {**PRODUCT, "COLUMNS": 128, "SPLIT": True, "SUMS": True}, {}, 8),
     (device_lists._list_candidates, {"RANK": RANK, "ROWS": 64, "COLUMNS": 128}, {}, 4),
 ]
 

@@ -243,15 +243,22 @@ def _sum_entries(  # type: ignore[no-untyped-def]
     total = tl.zeros((COLUMNS,), tl.float64 if DOUBLE else tl.float32)
     zero = tl.zeros((), tl.float64)
     found = total, zero, zero, zero, zero, zero, zero, zero
-    given = SUPPORT, ZEROS, UNKNOWN
-    begins, ends = (support_begins, zeros_begins, unknown_begins), (support_ends, zeros_ends, unknown_ends)
-    indices = support, zeros, unknown
-    for kind in tl.static_range(3):  # the kinds are numbered in this order
-        if given[kind]:
-            found = _add_range(
-                found, a, U, V, weight, begins[kind], ends[kind], indices[kind], values, p, rank, columns,
-                kind, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
-            )  # fmt: skip
+    # Not a loop over a tuple of these: the compiler would take its elements for numbers of the run.
+    if SUPPORT:
+        found = _add_range(
+            found, a, U, V, weight, support_begins, support_ends, support, values, p, rank, columns,
+            0, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
+    if ZEROS:
+        found = _add_range(
+            found, a, U, V, weight, zeros_begins, zeros_ends, zeros, values, p, rank, columns,
+            1, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
+    if UNKNOWN:
+        found = _add_range(
+            found, a, U, V, weight, unknown_begins, unknown_ends, unknown, values, p, rank, columns,
+            2, AT_LEAST, MULTIPLIES, RANK, COLUMNS, CHUNK, LONGEST,
+        )  # fmt: skip
     if MULTIPLIES:
         tl.store(out + p * columns + c, found[0], mask=c < columns)
     for place in tl.static_range(7):
