@@ -359,7 +359,8 @@ def count_waits():
         return sum("synchronizing" in str(warning.message) for warning in said)
 
     yield count
-    torch.cuda.set_sync_debug_mode(before)  # also if the work failed
+    with warnings.catch_warnings(action="ignore"):  # torch says each time that this mode is new
+        torch.cuda.set_sync_debug_mode(before)  # also if the work failed
 
 
 @pytest.mark.skipif(not HAS_GPU, reason="no GPU")
