@@ -44,7 +44,12 @@ NO_LISTS = {"OWNERS": False, "ZEROS": False, "UNKNOWN": False}
 KERNELS = [
     (device_rows._sum_entries, {**ROWS, **LISTS}, SUMMED, 1),
     (device_rows._sum_entries, {**ROWS, **LISTS, **NO_LISTS}, {**SUMMED, **ABSENT, "owners": "*fp64"}, 1),
-    (device_rows._sum_entries, {**ROWS, **LISTS, "PIECES": True, "MULTIPLIES": False}, {**SUMMED, "out": "*fp64"}, 1),
+    (
+        device_rows._sum_entries,
+        {**ROWS, **LISTS, "PIECES": True, "MULTIPLIES": False},
+        {**SUMMED, "out": "*fp64"},
+        1,
+    ),
     (device_rows._add_parts, SIZES, {"rows": "*i64"}, 1),
     (device_scaling._write_directions, SCALED, {}, 4),
     (device_scaling._write_right, SCALED, {}, 4),

@@ -6,7 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.row_systems import factorise, solve_rows, substitute, whitening
+from symrelu.kernels import row_systems
+from symrelu.kernels.row_systems import factorise, solve_rows, solve_systems, substitute, whitening
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOLERANCE = {np.float64: 1e-9, np.float32: 1e-3}
@@ -162,6 +163,22 @@ def test_a_solution_does_not_depend_on_the_rows_that_are_solved_with_it(dtype):
     together = solved_rows(support, V, ridge, right)
     for i in range(40):
         assert_array_equal(solved_rows(support, V, ridge, right, i, i + 1)[i], together[i])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_systems_from_ridge_to_solutions(workers, monkeypatch):
+    """More rows than a share has; each with its own number of entries, and some without."""
+    monkeypatch.setattr(row_systems, "workers_for", lambda work: workers)
+    rng = np.random.default_rng(0)
+    n, rank = 600, 5
+    support = rng.random((n, n)) < 0.02 * rng.random((n, 1))
+    indptr = np.append(0, np.cumsum(support.sum(axis=1))).astype(np.int64)
+    V, right = rng.standard_normal((n, rank)), rng.standard_normal((2, n, rank))
+    ridge = V.T @ V / n + np.eye(rank)
+    C = whitening(ridge)
+    found = solve_systems(indptr, np.nonzero(support)[1].astype(np.int32), V @ C, C, list(right))
+    expected = [np.linalg.solve(V[row].T @ V[row] + ridge, right[:, i].T).T for i, row in enumerate(support)]
+    assert_allclose(np.stack(found, axis=1), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -111,6 +111,48 @@ def test_tasks_are_shared_among_threads(workers, keep):
     assert sorted(met) == sorted(3 * list(range(workers)))
 
 
+@pytest.mark.parametrize("count", [0, 1, 99, 100])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("work", [0.0, 1e9, 1e12])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_every_item_of_a_supply_is_taken_once(count, size, work, workers):
+    """A share is no longer than asked, and a call takes several unless that would take too long."""
+    taken, calls = [], []
+
+    def take(supply):
+        calls.append(supply.shares)
+        for _ in range(supply.shares):
+            with lock:
+                first = int(supply.taken[0])
+                supply.taken[0] += supply.size
+            if first >= supply.count:
+                return True
+            taken.append(range(first, min(first + supply.size, supply.count)))
+        return False
+
+    lock = threading.Lock()
+    threads.run_supply(take, count, size, work, workers)
+    assert sorted(item for share in taken for item in share) == list(range(count))
+    assert all(len(share) <= size for share in taken)
+    shares = max(1, -(-count // size))
+    assert set(calls) == {min(shares, max(1, int(4e8 * shares / max(work, 1))))}
+
+
+@pytest.mark.parametrize("guilty", [0, 3])
+def test_after_an_error_nobody_takes_from_a_supply(guilty):
+    calls = []
+
+    def take(supply):
+        calls.append(None)
+        if len(calls) > guilty:
+            raise RuntimeError("broken share")
+        return False
+
+    with pytest.raises(RuntimeError, match="broken share"):
+        threads.run_supply(take, 10**6, 1, 1e18, 3)
+    assert len(calls) <= guilty + 3
+
+
 @pytest.fixture
 def started(monkeypatch):
     """The threads that are started."""

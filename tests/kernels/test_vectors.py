@@ -15,7 +15,7 @@ from symrelu.kernels.vectors import (
     cross_gram,
     inner,
     inner_each,
-    products,
+    product,
     scale_columns,
 )
 
@@ -83,9 +83,14 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     found = []
     for count in (1, 3):
         monkeypatch.setattr(vectors, "workers_for", lambda work, count=count: count)
-        found.append((inner_each(A, others), combined(2.0, A, [1.0, -1.0, 0.5], others)))
-    assert_array_equal(found[0][0], found[1][0])
-    assert_array_equal(found[0][1], found[1][1])
+        made = (
+            inner_each(A, others),
+            combined(2.0, A, [1.0, -1.0, 0.5], others),
+            product(A, np.eye(4, dtype="f")[::-1]),
+        )
+        found.append(made)
+    for one, several in zip(*found, strict=True):
+        assert_array_equal(one, several)
     assert_allclose(found[0][0], [np.sum(A.astype(float) * B) for B in others], rtol=1e-9)
 
 
@@ -97,7 +102,7 @@ def test_long_arrays_and_small_ones(dtype, seed, n, rank, orders):
     weights = np.arange(rank).astype(dtype)
     tolerance = 20 * np.finfo(dtype).eps * (n + 5)
     assert_array_equal(scale_columns(A, weights), A * weights)
-    assert_allclose(products([A], small)[0], A.astype(float) @ small, rtol=0, atol=tolerance)
+    assert_allclose(product(A, small), A.astype(float) @ small, rtol=0, atol=tolerance)
     assert_allclose(cross_gram(A, B), A.astype(float).T @ B, rtol=0, atol=tolerance)
     exact = cross_gram(A, B, np.float64)
     assert exact.dtype == np.float64
@@ -108,7 +113,7 @@ def test_the_parts_of_a_long_array_are_put_together():
     A, B = (draw(k, (3 * vectors._WHOLE // 4 + 5, 4), np.float64, "C") for k in range(2))
     small = draw(2, (4, 4), np.float64, "C")
     assert_allclose(cross_gram(A, B), A.T @ B, rtol=1e-10)
-    assert_allclose(products([A], small)[0], A @ small, rtol=1e-10, atol=1e-12)
+    assert_allclose(product(A, small), A @ small, rtol=1e-10, atol=1e-12)
     assert_array_equal(scale_columns(A, small[0]), A * small[0])
 
 

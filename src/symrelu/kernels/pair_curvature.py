@@ -23,11 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
 from symrelu.kernels.pair_passes import (
     ENTRIES_AT_ONCE,
+    ROWS_AT_ONCE,
     SLOWNESS,
     Entries,
     begin_row,
@@ -37,7 +39,7 @@ from symrelu.kernels.pair_passes import (
 )
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
-from symrelu.kernels.threads import run_tasks, shares, workers_for
+from symrelu.kernels.threads import run_supply, run_tasks, shares, workers_for
 from symrelu.kernels.vectors import concatenated
 
 
@@ -158,13 +160,26 @@ def curvature_product(
     D = np.ascontiguousarray(D)
     out = np.empty((n, rank), V.dtype)
     weight = V.dtype.type(alpha)
-    workers = workers_for(4 * SLOWNESS * rank * len(pairs.indices))
-    run_tasks(
-        lambda part: multiply_rows(part.start, part.stop, pairs, V, signs, D, weight, out),
-        shares(n, workers),
-        workers,
+    work = 4 * SLOWNESS * rank * len(pairs.indices)
+    run_supply(
+        lambda supply: multiply_shares(supply, pairs, V, signs, D, weight, out),
+        n,
+        ROWS_AT_ONCE,
+        work,
+        workers_for(work),
     )
     return out
+
+
+@compiled
+def multiply_shares(supply, pairs, V, signs, D, alpha, out):  # type: ignore[no-untyped-def]
+    """Take shares of the rows of the product, and return whether none is left."""
+    for _ in range(supply.shares):
+        first = fetch_add(supply.taken, 0, supply.size)
+        if first >= supply.count:
+            return True
+        multiply_rows(first, min(first + supply.size, supply.count), pairs, V, signs, D, alpha, out)
+    return False
 
 
 @compiled

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.bits import trailing_zeros
 from symrelu.kernels.integer_rows import SCALE, compare_chosen
 from symrelu.kernels.jit import compiled, inlined
@@ -25,7 +26,7 @@ from symrelu.kernels.row_products import (
     write_sum,
 )
 from symrelu.kernels.row_references import full_slack, integer_directions
-from symrelu.kernels.threads import run_tasks, shares, workers_for
+from symrelu.kernels.threads import run_supply, workers_for
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.vectors import cross_gram
 
@@ -38,6 +39,9 @@ _ROUNDING = 100
 # Entries of a row of X that are computed at once, at most 64: their rows of U stay in the cache until they are
 # summed up.
 ENTRIES_AT_ONCE = 64
+
+# Rows of a share: so few that the last ones to be taken do not keep the other threads waiting.
+ROWS_AT_ONCE = 64
 
 
 class Entries(NamedTuple):
@@ -176,12 +180,15 @@ def pass_over_pairs(
     rounded = directions(U, signs, wanted=mostly_negative)
     visited = Visited(support, unknown, listed, rounded, zero_weight, at_least)
 
-    def add(part: slice) -> None:
-        add_rows(part.start, part.stop, U, signs, right, visited, out, sums, squares)
-
     entries = len(support.indices) + len(unknown.indices) + len(listed.indices)
-    workers = workers_for(SLOWNESS * (rank + right.shape[1]) * entries)
-    run_tasks(add, shares(n, workers), workers)
+    work = SLOWNESS * (rank + right.shape[1]) * entries
+    run_supply(
+        lambda supply: add_shares(supply, U, signs, right, visited, out, sums, squares),
+        n,
+        ROWS_AT_ONCE,
+        work,
+        workers_for(work),
+    )
     total = Sums(*(float(column) for column in sums.sum(axis=0)))
     # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
     whole = square_norm_of_gram(U, signs)
@@ -195,6 +202,17 @@ def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
     """Return ||X||^2 for X = U * s U^T, in float64 and without forming X."""
     gram = cross_gram(U, U, np.float64) * signs.astype(np.float64)
     return float(np.sum(gram * gram.T))
+
+
+@compiled
+def add_shares(supply, U, signs, V, visited, out, sums, squares):  # type: ignore[no-untyped-def]
+    """Take shares of the rows, and return whether none is left."""
+    for _ in range(supply.shares):
+        first = fetch_add(supply.taken, 0, supply.size)
+        if first >= supply.count:
+            return True
+        add_rows(first, min(first + supply.size, supply.count), U, signs, V, visited, out, sums, squares)
+    return False
 
 
 @compiled

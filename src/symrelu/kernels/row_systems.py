@@ -16,16 +16,26 @@ solution, which therefore does not depend on the rows that are solved with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
+from symrelu.kernels.threads import run_supply, workers_for
 
 # Systems with more columns are solved one by one: those of all lanes would not stay in a cache.
 _WIDEST_IN_LANES = 128
 
 # Entries of a row that are copied next to each other for one matrix product.
 _ENTRIES_OF_A_PRODUCT = 128
+
+# Rows of a share: among so many, most have others of similar length.
+_ROWS_OF_A_SHARE = 256
+
+# A multiplication in a small system takes as long as this many in a matrix product.
+_SLOWNESS = 10
 
 
 def whitening(ridge: np.ndarray) -> np.ndarray:
@@ -36,6 +46,53 @@ def whitening(ridge: np.ndarray) -> np.ndarray:
     L = ridge.astype(np.float64)
     factorise(L, len(L))
     return np.ascontiguousarray(inverse_of_factor(L).T, ridge.dtype)
+
+
+def solve_systems(
+    indptr: np.ndarray, indices: np.ndarray, W: np.ndarray, C: np.ndarray, right: Sequence[np.ndarray]
+) -> tuple[np.ndarray, ...]:
+    """Return the solutions x of the systems of some rows, in threads; their number changes no bit.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray of int
+        The support of each row: entries indptr[i]:indptr[i + 1] have its rows of W.
+    W : ndarray of shape (n, rank)
+        V C.
+    C : ndarray of shape (rank, rank)
+        As :func:`whitening` returns it.
+    right : sequence of ndarray of shape (rows, rank)
+        The right-hand sides b, a row for each row of the support.
+    """
+    sides = tuple(map(np.ascontiguousarray, right))
+    found, transposed = tuple(map(np.empty_like, sides)), np.ascontiguousarray(C.T)
+    rows, rank = sides[0].shape
+    side = min(len(indices) / max(rows, 1), rank)  # of an average system
+    work = rank * (_SLOWNESS * len(indices) * side + 2 * len(sides) * rows * rank)
+    run_supply(
+        lambda supply: solve_shares(supply, indptr, indices, W, C, transposed, sides, found),
+        rows,
+        _ROWS_OF_A_SHARE,
+        work,
+        workers_for(work),
+    )
+    return found
+
+
+@compiled
+def solve_shares(supply, indptr, indices, W, C, transposed, right, found):  # type: ignore[no-untyped-def]
+    """Take shares of the systems, solve them, and return whether none is left."""
+    for _ in range(supply.shares):
+        first = fetch_add(supply.taken, 0, supply.size)
+        if first >= supply.count:
+            return True
+        last = min(first + supply.size, supply.count)
+        for k in range(len(right)):
+            np.dot(right[k][first:last], C, found[k][first:last])
+        solve_rows(first, last, indptr, indices, W, found)
+        for k in range(len(right)):
+            np.dot(found[k][first:last].copy(), transposed, found[k][first:last])
+    return False
 
 
 @compiled

@@ -26,11 +26,8 @@ import numpy as np
 
 from symrelu.kernels.atomics import fetch_add, load, store
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_workers, workers_for
+from symrelu.kernels.threads import WORK_OF_A_CALL, run_workers, workers_for
 from symrelu.kernels.tiles import TILE, Sums, blocks_of, excess
-
-# Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
-_WORK_OF_A_CALL = 4e8
 
 # Cost of the excess and the sums for each entry of a tile, in multiplications.
 _WORK_BETWEEN_PRODUCTS = 8
@@ -280,7 +277,7 @@ def _run(shared: Pass, data: Any) -> Sums:
     """Make all tiles of a pass, and return their sums."""
     work_of_an_entry = shared.A.shape[1] + _WORK_BETWEEN_PRODUCTS
     work_of_a_tile = shared.side * shared.side * (work_of_an_entry + 2 * shared.V.shape[1])
-    limit = max(1, int(_WORK_OF_A_CALL / work_of_a_tile))
+    limit = max(1, int(WORK_OF_A_CALL / work_of_a_tile))
 
     def work(_: int, stopped: Callable[[], bool]) -> None:
         desk = _new_desk(shared)

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from queue import SimpleQueue
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this BLAS: it must be loaded to be limited
 from threadpoolctl import ThreadpoolController
 
@@ -29,6 +30,9 @@ MIN_WORK_OF_A_THREAD = 2e7
 
 _SHARES_OF_A_WORKER = 4
 _SMALLEST_SHARE, _LARGEST_SHARE = 128, 4096
+
+# Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
+WORK_OF_A_CALL = 4e8
 
 
 @lru_cache(maxsize=1)
@@ -282,3 +286,46 @@ def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int)
             work(task)
 
     run_workers(work_off, min(workers, len(supply)))  # more would find nothing to do
+
+
+class Supply(NamedTuple):
+    """Items of a round, of which compiled code takes one share after the other, until none is left.
+
+    Tasks that Python hands out take 20 us each, in which no other thread can get one.
+    """
+
+    taken: np.ndarray  # int64; how many items have been taken
+    count: int
+    size: int  # of a share
+    shares: int  # of one call
+
+
+def run_supply(
+    work: Callable[[Supply], bool], count: int, size: int, multiplications: float, workers: int
+) -> None:
+    """Let compiled code work off some items, in several threads at once.
+
+    Parameters
+    ----------
+    work : callable
+        Takes shares of a supply, at most ``supply.shares`` of them, and returns whether none is left. It may
+        write only what belongs to these.
+    count, size : int
+        The number of items, and of those in a share.
+    multiplications : float
+        The work of all items, in multiplications of a matrix product.
+    workers : int
+    """
+    number = max(1, -(-count // size))
+    of_a_call = max(1, int(WORK_OF_A_CALL * number / max(multiplications, 1.0)))
+    supply = Supply(np.zeros(1, np.int64), count, size, min(number, of_a_call))
+
+    def work_off(_: int, stopped: Callable[[], bool]) -> None:
+        while not (work(supply) or stopped()):
+            pass
+
+    if workers == 1 or number == 1:
+        with single_threaded_blas():
+            work_off(0, lambda: False)
+    else:
+        run_workers(work_off, min(workers, number))

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, single_threaded_blas, slices, workers_for
+from symrelu.kernels.threads import run_supply, run_tasks, single_threaded_blas, slices, workers_for
 
 # Arrays up to this size, which fit into a cache, are not divided.
 _WHOLE = 2**17
@@ -23,7 +24,7 @@ _PART = 2**15
 _PART_OF_PRODUCTS = 2**16
 
 # A number that is read from memory takes as long as this many multiplications in a matrix product.
-_SLOWNESS = 50
+_SLOWNESS = 100
 
 # Numbers of an array that stay in a cache while those of others pass by: few enough for the second cache of a
 # core, and so many that memory is read ahead.
@@ -87,26 +88,19 @@ def scale_columns(A: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return A * weights, with one weight for each column."""
     if A.size <= _WHOLE or not A.flags.c_contiguous:
         return A * weights
-    out = np.empty_like(A)
-
-    def multiply(rows: slice) -> None:
-        np.multiply(A[rows], weights, out=out[rows])
-
-    _run(multiply, len(A), A.size)
+    out, factors = np.empty_like(A), np.asarray(weights, A.dtype)
+    _run(lambda rows: _scale_columns(A[rows], factors, out[rows]), len(A), A.size)
     return out
 
 
-def products(arrays: Sequence[np.ndarray], B: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return A B for each A of some long arrays of the same length, and a small B."""
-    out = tuple(np.empty((len(A), B.shape[1]), A.dtype) for A in arrays)
-    B = np.ascontiguousarray(B)  # with the bits of BLAS for any memory order
-
-    def multiply(task: tuple[int, slice]) -> None:
-        k, rows = task
-        np.dot(arrays[k][rows], B, out=out[k][rows])
-
-    tasks = [(k, rows) for k, A in enumerate(arrays) for rows in _parts_of_rows(A)]
-    run_tasks(multiply, tasks, workers_for(sum(_work_of_products(A, B) for A in arrays)))
+def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A B for a long array and a small one."""
+    A, B = np.ascontiguousarray(A), np.ascontiguousarray(B)  # with the bits of BLAS for any memory order
+    out = np.empty((len(A), B.shape[1]), A.dtype)
+    work = _work_of_products(A, B)
+    run_supply(
+        lambda supply: _multiply_shares(supply, A, B, out), len(A), _rows_of_a_part(A), work, workers_for(work)
+    )
     return out
 
 
@@ -130,7 +124,7 @@ def cross_gram(A: np.ndarray, B: np.ndarray, dtype: Any = None) -> np.ndarray:
     if A.size <= _WHOLE:
         with single_threaded_blas():
             return np.dot(A.astype(kind, copy=False).T, B.astype(kind, copy=False))
-    parts = _parts_of_rows(A)
+    parts = slices(len(A), _rows_of_a_part(A))
     grams = np.empty((len(parts), A.shape[1], B.shape[1]), kind)
 
     def multiply(k: int) -> None:
@@ -152,6 +146,9 @@ def compile_for(dtype: np.dtype[Any]) -> None:
         _inner_each(nothing, (nothing,) * count, 0, 0, np.empty(0))
         _inner_each_of_parts(nothing, (nothing,) * count, 0, 0, np.empty((0, 1)))
         _combined(dtype.type(1), nothing, nothing, (nothing,) * count, 0, 0, nothing)
+    no_rows = nothing.reshape(0, 0)
+    _scale_columns(no_rows, nothing, no_rows)
+    product(no_rows, no_rows)
 
 
 def _work_of_products(A: np.ndarray, B: np.ndarray) -> float:
@@ -169,8 +166,9 @@ def _run(work: Callable[[slice], None], count: int, numbers: int) -> None:
         work(slice(0, count))
 
 
-def _parts_of_rows(A: np.ndarray) -> list[slice]:
-    return slices(len(A), max(1, _PART_OF_PRODUCTS // max(1, A.shape[1])))
+def _rows_of_a_part(A: np.ndarray) -> int:
+    """Return how many rows of an array are multiplied by one call of BLAS."""
+    return max(1, _PART_OF_PRODUCTS // max(1, A.shape[1]))
 
 
 def _padded(arrays: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
@@ -196,6 +194,25 @@ def _inner(a, b):  # type: ignore[no-untyped-def]
 def _add_scaled(a, weight, b, out):  # type: ignore[no-untyped-def]
     for k in range(a.size):
         out[k] = a[k] + weight * b[k]
+
+
+@compiled
+def _scale_columns(A, weights, out):  # type: ignore[no-untyped-def]
+    for i in range(len(A)):
+        for c in range(weights.size):
+            out[i, c] = A[i, c] * weights[c]
+
+
+@compiled
+def _multiply_shares(supply, A, B, out):  # type: ignore[no-untyped-def]
+    """Take shares of the rows of A, multiply them, and return whether none is left."""
+    for _ in range(supply.shares):
+        first = fetch_add(supply.taken, 0, supply.size)
+        if first >= supply.count:
+            return True
+        last = min(first + supply.size, supply.count)
+        np.dot(A[first:last], B, out[first:last])
+    return False
 
 
 # Loops over slices begin at zero. From any other number on, an index could be negative, which has to be tested,

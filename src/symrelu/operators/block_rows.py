@@ -6,7 +6,6 @@ so do the eigenvectors of a start: ARPACK would turn another rounding into anoth
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from symrelu.kernels.block_grid import BlockGrid
-from symrelu.kernels.row_systems import solve_rows
+from symrelu.kernels.row_systems import solve_systems
 from symrelu.kernels.sparse_products import sparse_product
-from symrelu.kernels.threads import allowed_threads, run_tasks, shares
-from symrelu.kernels.vectors import products
+from symrelu.kernels.vectors import product
 from symrelu.operators.block_data import BlockOrder, load_block
 from symrelu.operators.block_tasks import Panels, on_worker
 
@@ -143,17 +141,10 @@ def solve_part(
     C = np.array(C)
     solutions = {}
     for one in panels:
-        (W,) = products([one.rows_of(V, grid)], C)
-        sides = products([np.array(side[one.panel], order="C") for side in right], C)
-        support = one.M.indptr.astype(np.int64), one.M.indices
-        work = functools.partial(_solve, support, W, sides)
-        run_tasks(work, shares(grid.height(one.panel), allowed_threads()), allowed_threads())
-        solutions[one.panel] = list(products(sides, C.T))
+        W = product(one.rows_of(V, grid), C)
+        sides = [np.array(side[one.panel]) for side in right]
+        solutions[one.panel] = list(solve_systems(one.M.indptr.astype(np.int64), one.M.indices, W, C, sides))
     return solutions
-
-
-def _solve(support: Any, W: Any, sides: Any, rows: slice) -> None:
-    solve_rows(rows.start, rows.stop, *support, W, sides)
 
 
 def warm_up_rows(dtype: Any) -> None:

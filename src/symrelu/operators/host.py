@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from symrelu.kernels.row_systems import solve_rows, whitening
+from symrelu.kernels.row_systems import solve_systems, whitening
 from symrelu.kernels.sparse_products import sparse_product
-from symrelu.kernels.threads import run_tasks, shares, workers_for
 from symrelu.kernels.vectors import (
     add_scaled,
     combined,
@@ -20,13 +19,10 @@ from symrelu.kernels.vectors import (
     cross_gram,
     inner,
     inner_each,
-    products,
+    product,
     scale_columns,
 )
 from symrelu.operators.base import Operator
-
-# A multiplication in a small system takes as long as this many in a matrix product.
-_SLOWNESS = 10
 
 
 class HostOperator(Operator):
@@ -127,21 +123,7 @@ class SupportOperator(ThreadedOperator):
 
     def solve_rows(self, V: np.ndarray, ridge: np.ndarray, *right: np.ndarray) -> tuple[np.ndarray, ...]:
         C = whitening(ridge)
-        return products(self._solved(C, V, *map(np.ascontiguousarray, right)), C.T)
-
-    def _solved(self, C: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return y of all rows, as :mod:`symrelu.kernels.row_systems` has it, for V and right-hand sides."""
-        indptr, indices = self.support
-        W, *sides = products(arrays, C)
-
-        # The rows are independent of each other, so the number of workers does not change the result.
-        def solve(rows: slice) -> None:
-            solve_rows(rows.start, rows.stop, indptr, indices, W, tuple(sides))
-
-        side = min(self.n_positive / self.n, W.shape[1])  # of an average system
-        workers = workers_for(_SLOWNESS * self.n_positive * W.shape[1] * side)
-        run_tasks(solve, shares(self.n, workers), workers)
-        return tuple(sides)
+        return solve_systems(*self.support, product(V, C), C, right)
 
     def warm_up(self) -> None:
         # No rows at all: compiling needs the types, not the work. The first step has one right-hand side, the
@@ -149,5 +131,5 @@ class SupportOperator(ThreadedOperator):
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
         whitening(one)
         compile_for(self.dtype)
-        for sides in ((one,), (one, one)):
-            solve_rows(0, 0, *no_rows, one, sides)
+        for sides in ((one[:0],), (one[:0], one[:0])):
+            solve_systems(*no_rows, one, one, sides)
