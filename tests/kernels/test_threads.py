@@ -125,9 +125,9 @@ def test_every_item_of_a_supply_is_taken_once(count, size, work, workers):
             with lock:
                 first = int(supply.taken[0])
                 supply.taken[0] += supply.size
-            if first >= supply.count:
+            if first >= supply.total:
                 return True
-            taken.append(range(first, min(first + supply.size, supply.count)))
+            taken.append(range(first, min(first + supply.size, supply.total)))
         return False
 
     lock = threading.Lock()

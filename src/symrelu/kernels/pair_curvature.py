@@ -176,9 +176,9 @@ def multiply_shares(supply, pairs, V, signs, D, alpha, out):  # type: ignore[no-
     """Take shares of the rows of the product, and return whether none is left."""
     for _ in range(supply.shares):
         first = fetch_add(supply.taken, 0, supply.size)
-        if first >= supply.count:
+        if first >= supply.total:
             return True
-        multiply_rows(first, min(first + supply.size, supply.count), pairs, V, signs, D, alpha, out)
+        multiply_rows(first, min(first + supply.size, supply.total), pairs, V, signs, D, alpha, out)
     return False
 
 

@@ -209,9 +209,9 @@ def add_shares(supply, U, signs, V, visited, out, sums, squares):  # type: ignor
     """Take shares of the rows, and return whether none is left."""
     for _ in range(supply.shares):
         first = fetch_add(supply.taken, 0, supply.size)
-        if first >= supply.count:
+        if first >= supply.total:
             return True
-        add_rows(first, min(first + supply.size, supply.count), U, signs, V, visited, out, sums, squares)
+        add_rows(first, min(first + supply.size, supply.total), U, signs, V, visited, out, sums, squares)
     return False
 
 

@@ -84,9 +84,9 @@ def solve_shares(supply, indptr, indices, W, C, transposed, right, found):  # ty
     """Take shares of the systems, solve them, and return whether none is left."""
     for _ in range(supply.shares):
         first = fetch_add(supply.taken, 0, supply.size)
-        if first >= supply.count:
+        if first >= supply.total:
             return True
-        last = min(first + supply.size, supply.count)
+        last = min(first + supply.size, supply.total)
         for k in range(len(right)):
             np.dot(right[k][first:last], C, found[k][first:last])
         solve_rows(first, last, indptr, indices, W, found)

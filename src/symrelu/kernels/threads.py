@@ -20,6 +20,8 @@ import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401  # numba's dot products use this BLAS: it must be loaded to be limited
 from threadpoolctl import ThreadpoolController
 
+from symrelu.kernels.atomics import load
+from symrelu.kernels.jit import compiled
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.shared_context import SharedContext
 
@@ -30,6 +32,10 @@ MIN_WORK_OF_A_THREAD = 2e7
 
 _SHARES_OF_A_WORKER = 4
 _SMALLEST_SHARE, _LARGEST_SHARE = 128, 4096
+
+# How often the caller looks whether all others have finished before it sleeps, about 50 us. To be woken takes
+# as long, and most rounds end within this time.
+_LOOKS = 20_000
 
 # Multiplications in one call of compiled code, about 20 ms. Ctrl-C is handled between calls.
 WORK_OF_A_CALL = 4e8
@@ -187,6 +193,17 @@ class Crew:
                 thread.join()
 
 
+@compiled
+def _look(flags, looks):  # type: ignore[no-untyped-def]
+    """Return as soon as all flags are set, or after so many looks."""
+    k = 0
+    while k < len(flags) and looks > 0:
+        if load(flags, k):
+            k += 1
+        else:
+            looks -= 1
+
+
 _kept = threading.local()
 
 
@@ -236,7 +253,10 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
         except BaseException as error:  # Ctrl-C too: the others must not go on for nothing
             errors.append(error)
             stop.set()
+        finally:
+            finished[worker] = 1
 
+    finished = np.zeros(max(1, workers), np.int64)
     crew = _kept_crew() or Crew(stays=False)
     orders: list[Order] = []
     with single_threaded_blas():
@@ -247,6 +267,7 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
                 except RuntimeError as error:
                     refusal = error
             run(0)
+            _look(finished[: 1 + len(orders)], _LOOKS)
             for order in orders:
                 order.wait()
         except BaseException:  # Ctrl-C while threads are started or awaited
@@ -295,7 +316,7 @@ class Supply(NamedTuple):
     """
 
     taken: np.ndarray  # int64; how many items have been taken
-    count: int
+    total: int
     size: int  # of a share
     shares: int  # of one call
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_tasks, shares, slices, workers_for
+from symrelu.kernels.threads import run_tasks, slices, workers_for
 
 # Parts into which the rows are divided at most; a number for each part and column is held.
-_PARTS = 16
+_PARTS = 8
 
 # Cost of an entry, and of a column, in multiplications of a matrix product.
 _WORK_OF_AN_ENTRY = 200
@@ -48,22 +48,14 @@ def transposed(
     n = len(wanted)
     workers = workers_for(_WORK_OF_AN_ENTRY * len(indices) + _WORK_OF_A_COLUMN * n)
     parts = slices(len(rows), max(1, -(-len(rows) // min(workers, _PARTS))))
-    columns = shares(n, workers)
     counts = np.empty((len(parts), n), np.int64)
     run_tasks(
         lambda k: count_part(parts[k].start, parts[k].stop, rows, indptr, indices, wanted, counts[k]),
         range(len(parts)),
         workers,
     )
-    starts = np.zeros(n + 1, np.int64)
-
-    def add_counts(part: slice) -> None:
-        np.add(np.sum(counts[:, part], axis=0), room[part], out=starts[1:][part])
-
-    run_tasks(add_counts, columns, workers)
-    np.cumsum(starts, out=starts)
-    ends = np.empty(n, np.int64)
-    run_tasks(lambda part: to_starts(part.start, part.stop, starts, counts, ends), columns, workers)
+    starts, ends = np.empty(n + 1, np.int64), np.empty(n, np.int64)
+    to_starts(counts, room, starts, ends)  # in threads, it would take longer to start them
     found = np.empty(starts[-1], np.int32)
     run_tasks(
         lambda k: fill_part(parts[k].start, parts[k].stop, rows, indptr, indices, wanted, counts[k], found),
@@ -85,15 +77,18 @@ def count_part(first, last, rows, indptr, indices, wanted, counts):  # type: ign
 
 
 @compiled
-def to_starts(first, last, starts, counts, ends):  # type: ignore[no-untyped-def]
-    """Overwrite the counts of some columns by where the entries of each part begin."""
-    for j in range(first, last):
-        at = starts[j]
+def to_starts(counts, room, starts, ends):  # type: ignore[no-untyped-def]
+    """Write where each column begins and its entries end; counts become where those of each part begin."""
+    at = np.int64(0)
+    for j in range(len(room)):
+        starts[j] = at
         for k in range(len(counts)):
             here = counts[k, j]
             counts[k, j] = at
             at += here
         ends[j] = at
+        at += room[j]
+    starts[len(room)] = at
 
 
 @compiled

@@ -208,9 +208,9 @@ def _multiply_shares(supply, A, B, out):  # type: ignore[no-untyped-def]
     """Take shares of the rows of A, multiply them, and return whether none is left."""
     for _ in range(supply.shares):
         first = fetch_add(supply.taken, 0, supply.size)
-        if first >= supply.count:
+        if first >= supply.total:
             return True
-        last = min(first + supply.size, supply.count)
+        last = min(first + supply.size, supply.total)
         np.dot(A[first:last], B, out[first:last])
     return False
 
