@@ -36,7 +36,15 @@ SIZES = {"RANK": RANK, "COLUMNS": RANK}
 ROWS = {**SIZES, "CHUNK": 16, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": True, "AT_LEAST": True}
 LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
 SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
-PRODUCT = {"RANK": RANK, "SLAB": RANK, "ROWS": 128, "COLUMNS": 64, "SPLIT": False, "SUMS": False}
+PRODUCT = {
+    "RANK": RANK,
+    "SLAB": RANK,
+    "ROWS": 128,
+    "COLUMNS": 64,
+    "SPLIT": False,
+    "SUMS": False,
+    "AT_ONCE": True,
+}
 SUMMED = {"sums": "*fp64"}
 # In place of lists that are not given, a pass hands over the sums; without a product, it hands over U for V.
 ABSENT = {f"{name}{end}": "*fp64" for name in LISTED[1:] for end in ("", "_begins", "_ends")}
@@ -57,6 +65,7 @@ KERNELS = [
     (device_scaling._subtract_scaled, {**SCALED, "SUBTRACTS": False}, {"sums": "*fp64"}, 4),
     (device_scaling._write_right, {**SCALED, "SPLIT": False}, {}, 4),
     (device_products._add_positive, PRODUCT, {}, 4),
+    (device_products._add_positive, {**PRODUCT, "AT_ONCE": False}, {}, 4),
     (device_products._add_positive, {**PRODUCT, "COLUMNS": 128, "SPLIT": True, "SUMS": True}, {}, 8),
     (device_lists._list_candidates, {"RANK": RANK, "ROWS": 64, "COLUMNS": 128}, {}, 4),
 ]

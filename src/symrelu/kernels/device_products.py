@@ -17,6 +17,7 @@ sum up one tile at a time only.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,12 +151,20 @@ def subtract_positive(
         right.high, right.low if split else right.high, scaled.lengths, product, found, *left_out,
         padded, columns, 1.0,
         RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=counts,
-        num_warps=tiling.warps, num_stages=tiling.stages,
+        AT_ONCE=not counts and _converts_at_once(U.device), num_warps=tiling.warps, num_stages=tiling.stages,
     )  # fmt: skip
     squares = subtract_scaled(out, product, scaled, weight, None if counts else (U, signs))
     if squares is not None:
         return PositiveSums(squares, None)
     return PositiveSums(found[0] * scaled.lengths**2, found[1])
+
+
+@lru_cache
+def _converts_at_once(device: Any) -> bool:
+    """Return whether a device has the instruction of :func:`_positive_half`; the interpreter has not."""
+    if device.type != "cuda" or torch.version.cuda is None:
+        return False
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 @triton.jit
@@ -173,20 +182,29 @@ def _tile(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def _positive_half(x):  # type: ignore[no-untyped-def]
+    """Return max(0, x) in float16, by one instruction for two numbers."""
+    return tl.inline_asm_elementwise(
+        "cvt.rn.relu.f16x2.f32 $0, $2, $1;", "=r,r,r", [x], dtype=tl.float16, is_pure=True, pack=2
+    )
+
+
+@triton.jit
 def _positive_times(  # type: ignore[no-untyped-def]
-    x, V_high, V_low, begin, columns, slab, SLAB: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr
-):
+    x, V_high, V_low, begin, columns, slab,
+    SLAB: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr, AT_ONCE: tl.constexpr,
+):  # fmt: skip
     """Return max(0, x) V for a tile of X."""
-    y = tl.maximum(x, 0.0)
     place = (begin + tl.arange(0, COLUMNS))[:, None] * columns + slab + tl.arange(0, SLAB)[None, :]
     v = tl.load(V_high + place)
-    high = y.to(tl.float16)
-    part = tl.dot(high, v)
     if SPLIT:
+        y = tl.maximum(x, 0.0)
+        high = y.to(tl.float16)
         low = (y - high.to(tl.float32)).to(tl.float16)
+        part = tl.dot(high, v)
         part = tl.dot(low, v, part)
-        part = tl.dot(high, tl.load(V_low + place), part)
-    return part
+        return tl.dot(high, tl.load(V_low + place), part)
+    return tl.dot(_positive_half(x) if AT_ONCE else tl.maximum(x, 0.0).to(tl.float16), v)
 
 
 @triton.jit
@@ -194,7 +212,7 @@ def _add_positive(  # type: ignore[no-untyped-def]
     A_high, A_low, B_high, B_low, V_high, V_low, lengths, out, sums,
     tiles, first_tile, first_entry, entry_rows, entry_columns, rows, columns, one,
     RANK: tl.constexpr, SLAB: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    SPLIT: tl.constexpr, SUMS: tl.constexpr,
+    SPLIT: tl.constexpr, SUMS: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0)
     slab = tl.program_id(1) * SLAB
@@ -217,7 +235,7 @@ def _add_positive(  # type: ignore[no-untyped-def]
                 y = tl.maximum(x, 0.0) * tl.load(lengths + clean + tl.arange(0, COLUMNS))[None, :]
                 squares += tl.sum(y * y, 1)
                 count += tl.sum((x > 0).to(tl.float32), 1)
-            part = _positive_times(x, V_high, V_low, clean, columns, slab, SLAB, COLUMNS, SPLIT)
+            part = _positive_times(x, V_high, V_low, clean, columns, slab, SLAB, COLUMNS, SPLIT, AT_ONCE)
             # With a plain sum, the compiler would let the matrix units do it, and cut off digits.
             total = tl.fma(part, one, total)
         if occupied:
@@ -230,7 +248,7 @@ def _add_positive(  # type: ignore[no-untyped-def]
                 y = tl.maximum(x, 0.0) * tl.load(lengths + j)[None, :]
                 squares += tl.sum(y * y, 1)
                 count += tl.sum((x > 0).to(tl.float32), 1)
-            part = _positive_times(x, V_high, V_low, end, columns, slab, SLAB, COLUMNS, SPLIT)
+            part = _positive_times(x, V_high, V_low, end, columns, slab, SLAB, COLUMNS, SPLIT, AT_ONCE)
             total = tl.fma(part, one, total)
     tl.store(out + i.to(tl.int64)[:, None] * columns + slab + tl.arange(0, SLAB)[None, :], total)
     if SUMS and slab == 0:
