@@ -112,7 +112,7 @@ def test_a_worker_that_loses_its_core_holds_nobody_up_for_ever(monkeypatch):
     """Workers sleep when their queue is full, and one sleeps before each of its calls: still the same bits."""
     alone = big_pass()
     monkeypatch.setattr(threads, "allowed_threads", lambda: 4)
-    monkeypatch.setattr(streaming, "_WORK_OF_A_CALL", 0.0)  # one tile a call
+    monkeypatch.setattr(streaming, "WORK_OF_A_CALL", 0.0)  # one tile a call
     monkeypatch.setattr(streaming, "_LONGEST_QUEUE", 2)
     real, slow = streaming.share, threading.local()
 
