@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.kernels.row_products import (
@@ -75,3 +76,17 @@ def test_only_what_has_a_number_that_is_not_finite_is_not_finite(columns, bad):
     assert_array_equal(np.isfinite(found), chosen != 4)
     total = sum_of(rows, np.ones(50), chosen)
     assert_array_equal(np.isfinite(total), np.arange(columns) < columns - 1)
+
+
+@pytest.mark.parametrize(
+    "change", [np.asfortranarray, lambda rows: rows[:, ::2], lambda rows: rows.astype(np.float32)]
+)
+def test_arrays_of_another_layout_or_type_are_refused(change):
+    """Otherwise other numbers would be read than were passed."""
+    _, rows, signs = rows_of(64, np.float64)
+    padded, out, chosen = padded_row(rows), np.empty(8), np.arange(5, dtype=np.int32)
+    lay_out(rows, 7, signs, padded)
+    with pytest.raises(TypingError, match="are required, got"):
+        inner_products(padded, change(rows), chosen, 0, 5, out)
+    with pytest.raises(TypingError, match="are required, got"):
+        add_multiples(change(rows), chosen, np.ones(5), 5, padded)

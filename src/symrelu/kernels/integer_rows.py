@@ -26,6 +26,7 @@ from symrelu.kernels.vector_code import (
     added_up,
     address_of,
     array_of,
+    check_arrays,
     chosen,
     load,
     repeated,
@@ -63,9 +64,10 @@ def compare_rows(typingctx, rows, first, packed, strip, threshold, words):  # ty
     """Compare the products of four rows with those of a strip with a threshold, an int32.
 
     ``rows`` is an int16 array with rows as long as the packed ones. Bit r of words[k, strip] becomes 1 if the
-    product of row k and row r of the strip is above the threshold, for the four rows k from ``first`` on. All
-    arrays are contiguous.
+    product of row k and row r of the strip is above the threshold, for the four rows k from ``first`` on.
     """
+    check_arrays(rows, packed)
+    check_arrays(words)
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         arrays = [array_of(context, builder, signature.args[k], arguments[k]) for k in (0, 2, 5)]
@@ -81,6 +83,7 @@ def compare_rows(typingctx, rows, first, packed, strip, threshold, words):  # ty
 @intrinsic
 def compare_chosen(typingctx, own, rows, a, b, c, d, threshold):  # type: ignore[no-untyped-def]
     """Return four bits: whether the products of a row with four plain rows are above a threshold, an int32."""
+    check_arrays(own, rows)
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         left, table = (array_of(context, builder, signature.args[k], arguments[k]) for k in (0, 1))

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from symrelu.kernels.vector_code import INT64, Loop, address_of, array_of, load, store
+from symrelu.kernels.vector_code import INT64, Loop, address_of, array_of, check_arrays, load, store
 
 LANES = 8
 
@@ -26,8 +26,9 @@ def subtract_products(  # type: ignore[no-untyped-def]
 ):
     """Subtract sum_m left[i + m * left_step] * right[j + m * right_step] from out[place].
 
-    The sum has UNROLLED * rounds products, at least one round. All arrays are contiguous and of one type.
+    The sum has UNROLLED * rounds products, at least one round.
     """
+    check_arrays(out, left, right)
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         kind = context.get_value_type(signature.args[0].dtype)

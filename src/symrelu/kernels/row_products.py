@@ -19,7 +19,17 @@ from numba import types
 from numba.extending import intrinsic
 
 from symrelu.kernels.jit import compiled, inlined
-from symrelu.kernels.vector_code import INT64, Loop, added_up, address_of, array_of, load, repeated, store
+from symrelu.kernels.vector_code import (
+    INT64,
+    Loop,
+    added_up,
+    address_of,
+    array_of,
+    check_arrays,
+    load,
+    repeated,
+    store,
+)
 
 _VECTOR_BYTES = 64
 
@@ -58,6 +68,17 @@ def lay_out(rows, i, signs, padded):  # type: ignore[no-untyped-def]
 
 
 @inlined
+def four_of(numbers, place, last):  # type: ignore[no-untyped-def]
+    """Return four numbers from a place on; behind the last place, the last number again."""
+    return (
+        np.intp(numbers[place]),
+        np.intp(numbers[min(place + 1, last)]),
+        np.intp(numbers[min(place + 2, last)]),
+        np.intp(numbers[min(place + 3, last)]),
+    )
+
+
+@inlined
 def inner_products(padded, rows, chosen_rows, first, count, out):  # type: ignore[no-untyped-def]
     """Write the inner products of a row with ``count`` chosen rows, from the place ``first`` on, to ``out``.
 
@@ -71,18 +92,9 @@ def inner_products(padded, rows, chosen_rows, first, count, out):  # type: ignor
                 total += padded[c] * rows[j, c]
             out[p] = total
         return
-    last = first + count - 1
     for p in range(0, count, TOGETHER):
-        write_products(
-            padded,
-            rows,
-            np.intp(chosen_rows[first + p]),
-            np.intp(chosen_rows[min(first + p + 1, last)]),
-            np.intp(chosen_rows[min(first + p + 2, last)]),
-            np.intp(chosen_rows[min(first + p + 3, last)]),
-            out,
-            p,
-        )
+        a, b, c, d = four_of(chosen_rows, first + p, first + count - 1)
+        write_products(padded, rows, a, b, c, d, out, p)
 
 
 @inlined
@@ -128,6 +140,7 @@ def write_sum(padded_sum, out, i):  # type: ignore[no-untyped-def]
 @intrinsic
 def write_products(typingctx, padded, rows, a, b, c, d, out, place):  # type: ignore[no-untyped-def]
     """Write the products of a padded row with rows a, b, c and d to ``out``, from ``place`` on."""
+    check_arrays(padded, rows, out)
 
     def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         own, matrix, target = (array_of(context, builder, signature.args[k], arguments[k]) for k in (0, 1, 6))
@@ -160,6 +173,8 @@ def _adding(vectors: int) -> Callable[..., Any]:
         typingctx, rows, chosen_rows, weights, count, first, padded_sum, place
     ):
         """Add them to ``padded_sum``, from ``place`` on; ``count`` is at least one."""
+        check_arrays(rows, weights, padded_sum)
+        check_arrays(chosen_rows)
 
         def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             matrix, numbers, factors, target = (

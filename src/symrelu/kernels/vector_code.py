@@ -11,8 +11,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
 
 INT16, INT32, INT64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
+
+
+def check_arrays(*arrays: Any) -> None:
+    """Raise TypingError unless all arguments of an intrinsic are contiguous arrays of one type of number.
+
+    Code that computes addresses by itself would read something else.
+    """
+    if not all(isinstance(array, types.Array) and array.layout == "C" for array in arrays):
+        raise TypingError(f"Arrays in C order are required, got {', '.join(map(str, arrays))}.")
+    if len({array.dtype for array in arrays}) > 1:
+        raise TypingError(f"Arrays of one type are required, got {', '.join(map(str, arrays))}.")
 
 
 def array_of(context: Any, builder: Any, kind: Any, value: Any) -> Any:
