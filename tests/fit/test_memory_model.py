@@ -18,7 +18,9 @@ from symrelu.fit import memory_model as module
 from symrelu.fit.memory_model import _BYTES_OF_A_LISTED_ENTRY, Case, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import in_words
+from symrelu.kernels.pair_curvature import curved_pairs
 from symrelu.kernels.pair_lists import most_entries, scan_again, scan_all
+from symrelu.kernels.pair_passes import Entries
 from symrelu.kernels.row_references import new_references
 from symrelu.kernels.streaming import _new_desk, _new_pass
 from symrelu.kernels.threads import at_most_threads
@@ -218,6 +220,25 @@ def test_a_list_counts_what_scans_hold(share):
         tracemalloc.stop()
         assert peak <= _BYTES_OF_A_LISTED_ENTRY * len(new.indices)
     assert peak >= 0.75 * _BYTES_OF_A_LISTED_ENTRY * len(new.indices)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_newton_counts_what_collecting_its_pairs_holds(dtype):
+    """Oracle: what is allocated, if all listed pairs have curvature."""
+    n, rng = 1500, np.random.default_rng(0)
+    U, signs = rng.random((n, 8)).astype(dtype), np.ones(8, dtype)
+    nothing = Entries(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype))
+    listed = scan_all(new_references(U, signs), 0.0, sparse.csr_array((n, n)), n * n)
+    weights = {"zero_weight": dtype(1), "at_least": False}
+    curved_pairs(U, signs, nothing, listed, 0.1, **weights)  # compiles
+    tracemalloc.start()
+    pairs = curved_pairs(U, signs, nothing, listed, 0.1, **weights)
+    held = tracemalloc.get_traced_memory()[1] + 4 * len(listed.indices)
+    tracemalloc.stop()
+    assert len(pairs.indices) == len(listed.indices) == n * n
+    case = replace(CASE, n=n, solver=Newton(), backend="active", dtype=np.dtype(dtype))
+    counted = memory_of(case).pairs / most_entries(n, CASE.rank)
+    assert 0.75 <= held / len(listed.indices) / counted <= 1.02
 
 
 CASE = Case(

@@ -19,7 +19,7 @@ from numba.core.caching import IndexDataCacheFile
 
 from symrelu.kernels import jit, one_time_warnings
 from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.pair_passes import Entries, Visited, add_rows, directions
+from symrelu.kernels.pair_passes import Entries, RowSums, Visited, add_rows, directions
 from symrelu.kernels.row_references import movement_of_rows, new_references
 
 FUNCTIONS = """
@@ -251,9 +251,20 @@ def counts_in_loops(function, *arguments):
     fresh = njit(nogil=True, fastmath=jit.FASTMATH)(function.py_func)  # code from the cache cannot be read
     fresh(*arguments)
     (code,) = fresh.inspect_llvm().values()
-    lines = max(re.split(r"\ndefine ", code), key=len).splitlines()
+    lines = re.split(r"\ndefine ", code)[1].splitlines()  # after the function, those that it is called by
     begin = next(k for k, line in enumerate(lines) if " = phi " in line)
-    return sum("NRT_incref(ptr %arg." in line for line in lines[begin:])
+    # Pointers are printed as "ptr" or, by earlier releases, as "i8*", and may be called "nonnull".
+    return sum(re.search(r"NRT_incref\([^)]*%\.?arg\.", line) is not None for line in lines[begin:])
+
+
+@njit
+def kept_rows(n, U):
+    rows = [U[i] for i in range(n)]
+    return len(rows)
+
+
+def test_references_that_are_counted_are_found():
+    assert counts_in_loops(kept_rows, 5, np.ones((5, 4))) > 0
 
 
 def test_threads_do_not_count_references_to_the_factor_for_each_row():
@@ -261,8 +272,8 @@ def test_threads_do_not_count_references_to_the_factor_for_each_row():
     n, U, signs = 5, np.ones((5, 4)), np.ones(4)
     nothing = Entries(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0))
     listed = PairList(n * np.arange(n + 1), np.tile(np.arange(n, dtype=np.int32), n))
-    visited = Visited(nothing, nothing, listed, directions(U, signs, wanted=True), 1.0, False)
-    out, sums, moved = np.empty_like(U), np.zeros((n, 7)), np.empty(n)
+    visited, rounded = Visited(nothing, nothing, listed, 1.0, False), directions(U, signs, wanted=True)
+    moved, found = np.empty(n), RowSums(np.empty_like(U), np.zeros((n, 7)), np.empty(n))
     references = new_references(U, signs)
-    assert counts_in_loops(add_rows, 0, n, U, signs, U, visited, out, sums, moved) == 0
+    assert counts_in_loops(add_rows, 0, n, U, signs, U, visited, rounded, found) == 0
     assert counts_in_loops(movement_of_rows, 0, n, U, references.packed, references.nonzero, moved) == 0

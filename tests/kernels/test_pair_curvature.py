@@ -1,10 +1,12 @@
 """The second derivative on the pairs that matter, against differences of the gradient and the formulas."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers import OPERATORS, PROBLEMS, evaluate, factor
 from numpy.linalg import norm
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from symrelu.kernels.pair_curvature import curved_pairs
 from symrelu.kernels.pair_lists import PairList
@@ -45,6 +47,17 @@ def test_equals_the_reference(name, label, dtype):
         assert norm(ours - theirs) <= tolerance * norm(theirs)
 
 
+@pytest.mark.parametrize("columns", [3, 9])  # with and without vectors
+@pytest.mark.parametrize("name", ["dense", "sparse", "active"])
+def test_the_memory_order_of_a_factor_does_not_matter(name, columns):
+    rng = np.random.default_rng(0)
+    op = OPERATORS[name](replace(PROBLEMS["signed"], signature=rng.choice([-1.0, 1.0], columns)))
+    U, D = rng.standard_normal((2, op.n, columns))
+    usual, other = (op.curvature(order(U), 0.3) for order in (np.ascontiguousarray, np.asfortranarray))
+    assert_array_equal(other.product(np.asfortranarray(D)), usual.product(D))
+    assert_array_equal(other.row_solver(0.5)(np.asfortranarray(D)), usual.row_solver(0.5)(D))
+
+
 @pytest.mark.parametrize("label", ["signed", "zeros weighted", "everything, at least"])
 def test_with_reach_the_model_lies_above_what_changes_by_less(label):
     """Of pairs that change by less than the reach, to the first order: <D, H[D]> grows with what it bounds."""
@@ -71,7 +84,7 @@ def test_zeros_within_reach_have_curvature():
     no_support = Entries(np.zeros(5, np.int64), np.empty(0, np.int32), np.empty(0))
 
     def near(reach):
-        return curved_pairs(U, np.ones(2), no_support, everything, 1.0, False, reach)
+        return curved_pairs(U, np.ones(2), no_support, everything, reach, zero_weight=1.0, at_least=False)
 
     # The cosine of rows 0 and 2 is -0.0995; rows 0 and 1 are orthogonal, and row 3 is zero.
     assert near(0.2).indptr.tolist() == [0, 3, 6, 9, 9]

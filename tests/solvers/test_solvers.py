@@ -32,7 +32,7 @@ from symrelu.fit.settings import Limits
 from symrelu.fit.starts import STARTS
 from symrelu.fit.starts import start as starting_factor
 from symrelu.fitted.history import Status
-from symrelu.kernels import threads
+from symrelu.kernels import curved_rows, pair_curvature, pair_passes, row_systems, threads, vectors
 from symrelu.solvers import AAPB, get_solver
 from symrelu.solvers import SOLVERS as NAMES
 
@@ -66,18 +66,39 @@ def test_same_path_on_every_operator(solver, name, label):
     assert_allclose(actual.gradient_norm, expected.gradient_norm, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["dense in small tiles", "sparse in small tiles"])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_same_bits_on_any_number_of_threads(solver, name, dtype, monkeypatch):
-    """Whole fits, with several blocks of rows in every part of a step."""
+@pytest.fixture
+def small_shares(monkeypatch):
+    """Several blocks of rows in every part of a step; the numbers of shares of the rounds in compiled code."""
     monkeypatch.setattr(threads, "_SMALLEST_SHARE", 1)
+    monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 1)
+    for module, name in (
+        (pair_passes, "ROWS_AT_ONCE"), (pair_curvature, "ROWS_AT_ONCE"), (curved_rows, "_GROUPS_OF_A_SHARE"),
+        (row_systems, "_ROWS_OF_A_SHARE"), (vectors, "_PART_OF_PRODUCTS"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 3 if name != "_GROUPS_OF_A_SHARE" else 1)
+    shares, run_supply = [], threads.run_supply
+
+    def counted(work, count, size, *others):
+        shares.append(-(-count // size))
+        run_supply(work, count, size, *others)
+
+    for module in (pair_passes, pair_curvature, curved_rows, row_systems, vectors):
+        monkeypatch.setattr(module, "run_supply", counted)
+    return shares
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["dense in small tiles", "sparse in small tiles", "active"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_bits_on_any_number_of_threads(solver, name, dtype, monkeypatch, small_shares):
+    """Whole fits, with several blocks of rows in every part of a step."""
     problem = dataclasses.replace(PROBLEMS["everything"], M=PROBLEMS["everything"].M.astype(dtype))
     ends = []
     for count in (1, 2, 3, 4, 8, 16):
         monkeypatch.setattr(threads, "allowed_threads", lambda count=count: count)
         ends.append(run(SOLVERS[solver], OPERATORS[name](problem), start(problem), steps=5))
     assert ends[0].U.dtype == dtype
+    assert name != "active" or min(small_shares) > 3
     for end in ends[1:]:
         for field in dataclasses.fields(end):
             assert_array_equal(getattr(end, field.name), getattr(ends[0], field.name))

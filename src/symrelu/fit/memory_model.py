@@ -41,6 +41,10 @@ _VECTORS_OF_A_START = 3
 # whole, and what was found with its transpose. 12 to 14 were measured.
 _BYTES_OF_A_LISTED_ENTRY = 15
 
+# Numbers for each entry of a list, and as many int32, while Newton collects the pairs that have curvature:
+# weights, excesses, and the copy of one of the two.
+_NUMBERS_OF_A_CURVED_PAIR = 3
+
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.
 _BYTES_OF_COARSER_ENTRIES = 100
 
@@ -193,7 +197,7 @@ class Memory:
     tiles : int
         The tiles of all threads.
     pairs : int
-        The longest list that the backend "active" may hold; 0 for the others.
+        The longest list that the backend "active" may hold, with what Newton computes on it; 0 for the others.
     levels : int
         The smaller matrices that ``init="multilevel"`` may make; 0 for other starts.
     systems : int
@@ -259,8 +263,11 @@ def memory_of(case: Case) -> Memory:
 
 
 def _pairs(case: Case) -> int:
-    """Return the bytes of the longest list."""
-    return _BYTES_OF_A_LISTED_ENTRY * most_entries(case.n, case.rank) if case.backend == "active" else 0
+    """Return the bytes of the longest list, and of the pairs that have curvature."""
+    if case.backend != "active":
+        return 0
+    curved = 2 * 4 + _NUMBERS_OF_A_CURVED_PAIR * case.dtype.itemsize if isinstance(case.solver, Newton) else 0
+    return max(_BYTES_OF_A_LISTED_ENTRY, curved) * most_entries(case.n, case.rank)
 
 
 def _matrix(case: Case) -> tuple[int, int, int, int]:

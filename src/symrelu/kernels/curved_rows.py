@@ -14,10 +14,13 @@ import numpy as np
 from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.lanes import LANES, UNROLLED
 from symrelu.kernels.row_systems import factorised, read_lanes, rounds_of, substitute_lanes, write_lanes
-from symrelu.kernels.threads import run_tasks, shares, workers_for
+from symrelu.kernels.threads import next_share, run_supply, workers_for
 
 # A multiplication in a system of a row takes as long as this many in a product of matrices.
 _SLOWNESS = 6
+
+# Groups of rows of a share.
+_GROUPS_OF_A_SHARE = 8
 
 # Entries of a row that are copied next to each other for one matrix product.
 _ENTRIES_OF_A_PRODUCT = 128
@@ -41,13 +44,26 @@ def factored_rows(pairs: Any, V: np.ndarray, ridge: float) -> np.ndarray:
     n, rank = V.shape
     factors = np.empty((-(-n // LANES), rank * (rank + 1) // 2, LANES), V.dtype)
     added = V.dtype.type(ridge)
-    workers = workers_for(_SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6))
-    run_tasks(
-        lambda part: factor_groups(part.start, part.stop, pairs, V, added, factors),
-        shares(len(factors), workers),
-        workers,
+    work = _SLOWNESS * rank * rank * (len(pairs.indices) / 2 + n * rank / 6)
+    run_supply(
+        lambda supply: factor_shares(supply, pairs, V, added, factors),
+        len(factors),
+        _GROUPS_OF_A_SHARE,
+        work,
+        workers_for(work),
     )
     return factors
+
+
+@compiled
+def factor_shares(supply, pairs, V, ridge, factors):  # type: ignore[no-untyped-def]
+    """Take shares of the groups, factor their systems, and return whether none is left."""
+    for _ in range(supply.shares):
+        first, last = next_share(supply)
+        if first >= supply.total:
+            return True
+        factor_groups(first, last, pairs, V, ridge, factors)
+    return False
 
 
 @compiled
@@ -99,13 +115,26 @@ def write_weighted(i, first, last, pairs, V, weighted):  # type: ignore[no-untyp
 def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
     """Return the solutions of the systems of all rows, for right-hand sides in the rows of G."""
     out, rank = np.empty_like(G), G.shape[1]
-    workers = workers_for(_SLOWNESS * rank * G.size)
-    run_tasks(
-        lambda part: solve_groups(part.start, part.stop, factors, G, out),
-        shares(len(factors), workers),
-        workers,
+    work = _SLOWNESS * rank * G.size
+    run_supply(
+        lambda supply: solve_shares(supply, factors, G, out),
+        len(factors),
+        _GROUPS_OF_A_SHARE,
+        work,
+        workers_for(work),
     )
     return out
+
+
+@compiled
+def solve_shares(supply, factors, G, out):  # type: ignore[no-untyped-def]
+    """Take shares of the groups, solve their systems, and return whether none is left."""
+    for _ in range(supply.shares):
+        first, last = next_share(supply)
+        if first >= supply.total:
+            return True
+        solve_groups(first, last, factors, G, out)
+    return False
 
 
 @compiled

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
@@ -39,7 +38,7 @@ from symrelu.kernels.pair_passes import (
 )
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
-from symrelu.kernels.threads import run_supply, run_tasks, shares, workers_for
+from symrelu.kernels.threads import next_share, run_supply, run_tasks, shares, workers_for
 from symrelu.kernels.vectors import concatenated
 
 
@@ -57,16 +56,17 @@ def curved_pairs(
     signs: np.ndarray,
     support: Entries,
     listed: PairList,
+    reach: float,
+    *,
     zero_weight: Any,
     at_least: bool,
-    reach: float,
 ) -> CurvedPairs:
     """Return the pairs that have curvature at U, or within reach of it.
 
     Parameters
     ----------
     U, signs, support, zero_weight, at_least
-        As in :func:`~symrelu.kernels.pair_passes.pass_over_pairs`.
+        As in :func:`~symrelu.kernels.pair_passes.pass_over_pairs` and what it visits.
     listed : PairList
         At least all zeros of M with X > -reach |u_i| |u_j|.
     reach : float
@@ -82,15 +82,17 @@ def curved_pairs(
 
     def find(number: int) -> None:
         part = parts[number]
-        found[number] = curved_part(
-            part.start, part.stop, U, signs, widths, support, listed, none, zero_weight, at_least, counts
+        first, last = part.start, part.stop
+        found[number] = list(
+            curved_part(first, last, U, signs, widths, support, listed, none, zero_weight, at_least, counts)
         )
 
     run_tasks(find, range(len(parts)), workers)
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
+    # What is joined is released before the next.
     types = (np.int32, U.dtype, U.dtype)
-    return CurvedPairs(indptr, *(concatenated([part[k] for part in found], types[k]) for k in range(3)))
+    return CurvedPairs(indptr, *(concatenated([part.pop(0) for part in found], kind) for kind in types))
 
 
 @compiled
@@ -157,7 +159,7 @@ def curvature_product(
         Weight of the penalty alpha / 2 ||U||^2.
     """
     n, rank = V.shape
-    D = np.ascontiguousarray(D)
+    V, D = np.ascontiguousarray(V), np.ascontiguousarray(D)
     out = np.empty((n, rank), V.dtype)
     weight = V.dtype.type(alpha)
     work = 4 * SLOWNESS * rank * len(pairs.indices)
@@ -175,10 +177,10 @@ def curvature_product(
 def multiply_shares(supply, pairs, V, signs, D, alpha, out):  # type: ignore[no-untyped-def]
     """Take shares of the rows of the product, and return whether none is left."""
     for _ in range(supply.shares):
-        first = fetch_add(supply.taken, 0, supply.size)
+        first, last = next_share(supply)
         if first >= supply.total:
             return True
-        multiply_rows(first, min(first + supply.size, supply.total), pairs, V, signs, D, alpha, out)
+        multiply_rows(first, last, pairs, V, signs, D, alpha, out)
     return False
 
 
@@ -221,5 +223,5 @@ def compile_curvature(dtype: np.dtype[Any]) -> None:
     support = Entries(np.array([0, 1, 2]), np.array([0, 1], np.int32), np.ones(2, dtype))
     known = csr_array((support.values, support.indices, support.indptr), shape=(2, 2))
     listed = scan_all(new_references(U, one), 0.1, known, 3)
-    pairs = curved_pairs(U, one, support, listed, dtype.type(1), False, 0.1)
+    pairs = curved_pairs(U, one, support, listed, 0.1, zero_weight=dtype.type(1), at_least=False)
     solve_factored(factored_rows(pairs, U, 1.0), curvature_product(pairs, U, one, 0.0, U))

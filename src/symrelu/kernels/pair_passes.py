@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.bits import trailing_zeros
 from symrelu.kernels.integer_rows import SCALE, compare_chosen
 from symrelu.kernels.jit import compiled, inlined
@@ -20,13 +19,14 @@ from symrelu.kernels.pair_lists import PairList
 from symrelu.kernels.row_products import (
     TOGETHER,
     add_multiples,
+    four_of,
     inner_products,
     lay_out,
     padded_row,
     write_sum,
 )
-from symrelu.kernels.row_references import full_slack, integer_directions
-from symrelu.kernels.threads import run_supply, workers_for
+from symrelu.kernels.row_references import full_slack, integer_directions, rounding_of_products
+from symrelu.kernels.threads import next_share, run_supply, workers_for
 from symrelu.kernels.tiles import Sums
 from symrelu.kernels.vectors import cross_gram
 
@@ -53,12 +53,21 @@ class Entries(NamedTuple):
 
 
 class Visited(NamedTuple):
-    """The entries that a pass visits, and what counts there."""
+    """The entries that a pass visits, and what counts there.
+
+    Attributes
+    ----------
+    support, unknown : Entries
+    listed : PairList
+        At least all zeros of M with X > 0.
+    zero_weight : float of the type of U
+    at_least : bool
+        Whether X >= M suffices on the support.
+    """
 
     support: Entries
     unknown: Entries
     listed: PairList
-    directions: Directions
     zero_weight: Any
     at_least: bool
 
@@ -68,10 +77,10 @@ class Directions(NamedTuple):
 
     rows: np.ndarray  # plain rows of integers (integer_rows.py); none: nothing is looked for
     signs: np.ndarray  # int16, of the columns
-    least: Any  # int32; where a product is at most this number, X is negative
+    least: Any  # int32; where a product is at most this number, X is not positive, also as it is computed
 
 
-class Desk(NamedTuple):
+class RowDesk(NamedTuple):
     """What a thread needs for a few entries of a row of X."""
 
     own: np.ndarray  # the row of U, with the signs, and laid out
@@ -80,17 +89,26 @@ class Desk(NamedTuple):
     values: np.ndarray
 
 
+class RowSums(NamedTuple):
+    """What a pass finds in each row."""
+
+    product: np.ndarray  # of the residual and V
+    sums: np.ndarray  # what Sums counts
+    squares: np.ndarray  # of X, summed over the entries that are visited and not negative zeros
+
+
 def directions(U: np.ndarray, signs: np.ndarray, *, wanted: bool) -> Directions:
     """Return the directions of the rows of U, or none."""
     rows = integer_directions(U if wanted else U[:0])
-    least = -full_slack(0.0, U.shape[1]) * SCALE**2
+    columns = U.shape[1]
+    least = -(full_slack(0.0, columns) + rounding_of_products(columns, U.dtype)) * SCALE**2
     return Directions(rows, signs.astype(np.int16), np.int32(max(np.floor(least), np.iinfo(np.int32).min)))
 
 
 @compiled
 def new_desk(U, directions):  # type: ignore[no-untyped-def]
     """Return a desk for rows of X = U * s U^T."""
-    return Desk(
+    return RowDesk(
         padded_row(U),
         np.zeros(directions.rows.shape[1], np.int16),
         np.empty(ENTRIES_AT_ONCE, np.int32),
@@ -118,15 +136,9 @@ def compute_entries(columns, first, size, U, directions, desk):  # type: ignore[
     if len(directions.rows) > 0:
         word, last = np.int64(0), first + size - 1
         for p in range(0, size, TOGETHER):
-            word |= compare_chosen(
-                desk.own_direction,
-                directions.rows,
-                np.intp(columns[first + p]),
-                np.intp(columns[min(first + p + 1, last)]),
-                np.intp(columns[min(first + p + 2, last)]),
-                np.intp(columns[min(first + p + 3, last)]),
-                directions.least,
-            ) << np.int64(p)
+            a, b, c, d = four_of(columns, first + p, last)
+            bits = compare_chosen(desk.own_direction, directions.rows, a, b, c, d, directions.least)
+            word |= bits << np.int64(p)
         while word != 0:
             place = first + trailing_zeros(word)
             if place <= last:  # the last column may have been compared several times
@@ -145,11 +157,7 @@ def pass_over_pairs(
     U: np.ndarray,
     signs: np.ndarray,
     V: np.ndarray | None,
-    support: Entries,
-    unknown: Entries,
-    listed: PairList,
-    zero_weight: Any,
-    at_least: bool,
+    visited: Visited,
     *,
     mostly_negative: bool = False,
 ) -> tuple[np.ndarray | None, Sums]:
@@ -162,40 +170,31 @@ def pass_over_pairs(
         Of the columns, in the type of U.
     V : ndarray of shape (n, columns), or None
         Without V only the sums are computed.
-    support, unknown : Entries
-    listed : PairList
-        At least all zeros of M with X > 0.
-    zero_weight : float of the type of U
-    at_least : bool
-        Whether X >= M suffices on the support.
+    visited : Visited
     mostly_negative : bool
         Whether it pays to look for clearly negative entries with integers first. No result depends on it.
     """
     n, rank = U.shape
     U = np.ascontiguousarray(U)
     right = np.empty((n, 0), U.dtype) if V is None else np.ascontiguousarray(V)
-    out = np.empty(right.shape, U.dtype)
-    sums = np.zeros((n, len(Sums._fields)))
-    squares = np.empty(n)  # of X, over the entries that are visited and not negative zeros
+    found = RowSums(np.empty(right.shape, U.dtype), np.zeros((n, len(Sums._fields))), np.empty(n))
     rounded = directions(U, signs, wanted=mostly_negative)
-    visited = Visited(support, unknown, listed, rounded, zero_weight, at_least)
-
-    entries = len(support.indices) + len(unknown.indices) + len(listed.indices)
-    work = SLOWNESS * (rank + right.shape[1]) * entries
+    supported, unknown = len(visited.support.indices), len(visited.unknown.indices)
+    work = SLOWNESS * (rank + right.shape[1]) * (supported + unknown + len(visited.listed.indices))
     run_supply(
-        lambda supply: add_shares(supply, U, signs, right, visited, out, sums, squares),
+        lambda supply: add_shares(supply, U, signs, right, visited, rounded, found),
         n,
         ROWS_AT_ONCE,
         work,
         workers_for(work),
     )
-    total = Sums(*(float(column) for column in sums.sum(axis=0)))
+    total = Sums(*(float(column) for column in found.sums.sum(axis=0)))
     # The other zeros have X <= 0: what is left of ||X||^2 is theirs, unless it is only rounding.
     whole = square_norm_of_gram(U, signs)
-    negative = whole - float(squares.sum())
-    others = n * n - len(support.indices) - len(unknown.indices) - total.active
+    negative = whole - float(found.squares.sum())
+    others = n * n - supported - unknown - total.active
     significant = others > 0 and negative > _ROUNDING * np.finfo(np.float64).eps * whole
-    return (None if V is None else out), total._replace(negative=negative if significant else 0.0)
+    return (None if V is None else found.product), total._replace(negative=negative if significant else 0.0)
 
 
 def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
@@ -205,29 +204,28 @@ def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
 
 
 @compiled
-def add_shares(supply, U, signs, V, visited, out, sums, squares):  # type: ignore[no-untyped-def]
+def add_shares(supply, U, signs, V, visited, directions, found):  # type: ignore[no-untyped-def]
     """Take shares of the rows, and return whether none is left."""
     for _ in range(supply.shares):
-        first = fetch_add(supply.taken, 0, supply.size)
+        first, last = next_share(supply)
         if first >= supply.total:
             return True
-        add_rows(first, min(first + supply.size, supply.total), U, signs, V, visited, out, sums, squares)
+        add_rows(first, last, U, signs, V, visited, directions, found)
     return False
 
 
 @compiled
-def add_rows(first, last, U, signs, V, visited, out, sums, squares):  # type: ignore[no-untyped-def]
-    """Write some rows of the residual times V to ``out``, and what Sums counts of them to ``sums``."""
+def add_rows(first, last, U, signs, V, visited, directions, found):  # type: ignore[no-untyped-def]
+    """Write what is found in some rows."""
     # By name, since to take an array from a tuple counts as a reference too: see inlined.
-    support, unknown, directions, at_least = (
-        visited.support, visited.unknown, visited.directions, visited.at_least,
-    )  # fmt: skip
+    support, unknown, at_least = visited.support, visited.unknown, visited.at_least
+    out, sums, squares = found.product, found.sums, found.squares
     desk, product = new_desk(U, directions), padded_row(V)
     for i in range(first, last):
         begin_row(i, U, signs, directions, desk)
         product[:] = 0
         seen = add_support(i, U, V, support, at_least, desk, product, sums)
-        seen += add_zeros(i, U, V, visited, desk, product, sums)
+        seen += add_zeros(i, U, V, visited, directions, desk, product, sums)
         for begin in range(unknown.indptr[i], unknown.indptr[i + 1], ENTRIES_AT_ONCE):
             size = min(ENTRIES_AT_ONCE, unknown.indptr[i + 1] - begin)
             inner_products(desk.own, U, unknown.indices, begin, size, desk.values)
@@ -266,12 +264,12 @@ def add_support(i, U, V, support, at_least, desk, product, sums):  # type: ignor
 
 
 @inlined
-def add_zeros(i, U, V, visited, desk, product, sums):  # type: ignore[no-untyped-def]
+def add_zeros(i, U, V, visited, directions, desk, product, sums):  # type: ignore[no-untyped-def]
     """Add the part of the positive zeros to a row of the product and to its sums, and return their squares."""
     listed, above, active = visited.listed, 0.0, 0
     for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
         size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
-        computed, count = compute_entries(listed.indices, begin, size, U, visited.directions, desk), 0
+        computed, count = compute_entries(listed.indices, begin, size, U, directions, desk), 0
         for p in range(computed):
             x = desk.values[p]
             if x > 0:

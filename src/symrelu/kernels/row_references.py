@@ -39,6 +39,11 @@ def full_slack(slack: float, columns: int) -> float:
     return (1 + slack) * (1 + rounding_of_rows(columns)) ** 2 - 1
 
 
+def rounding_of_products(columns: int, dtype: Any) -> float:
+    """Return more than the rounding error of an inner product of two rows, divided by their lengths."""
+    return columns * float(np.finfo(dtype).eps)
+
+
 def new_references(U: np.ndarray, signs: np.ndarray) -> References:
     """Return references that are the present rows of U."""
     references = References(packed_zeros(*U.shape), np.empty(len(U), np.bool_), signs.astype(np.int16))

@@ -20,10 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
-from symrelu.kernels.threads import run_supply, workers_for
+from symrelu.kernels.threads import next_share, run_supply, workers_for
 
 # Systems with more columns are solved one by one: those of all lanes would not stay in a cache.
 _WIDEST_IN_LANES = 128
@@ -83,10 +82,9 @@ def solve_systems(
 def solve_shares(supply, indptr, indices, W, C, transposed, right, found):  # type: ignore[no-untyped-def]
     """Take shares of the systems, solve them, and return whether none is left."""
     for _ in range(supply.shares):
-        first = fetch_add(supply.taken, 0, supply.size)
+        first, last = next_share(supply)
         if first >= supply.total:
             return True
-        last = min(first + supply.size, supply.total)
         for k in range(len(right)):
             np.dot(right[k][first:last], C, found[k][first:last])
         solve_rows(first, last, indptr, indices, W, found)

@@ -12,9 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.kernels.atomics import fetch_add
 from symrelu.kernels.jit import compiled
-from symrelu.kernels.threads import run_supply, run_tasks, single_threaded_blas, slices, workers_for
+from symrelu.kernels.threads import (
+    next_share,
+    run_supply,
+    run_tasks,
+    single_threaded_blas,
+    slices,
+    workers_for,
+)
 
 # Arrays up to this size, which fit into a cache, are not divided.
 _WHOLE = 2**17
@@ -207,10 +213,9 @@ def _scale_columns(A, weights, out):  # type: ignore[no-untyped-def]
 def _multiply_shares(supply, A, B, out):  # type: ignore[no-untyped-def]
     """Take shares of the rows of A, multiply them, and return whether none is left."""
     for _ in range(supply.shares):
-        first = fetch_add(supply.taken, 0, supply.size)
+        first, last = next_share(supply)
         if first >= supply.total:
             return True
-        last = min(first + supply.size, supply.total)
         np.dot(A[first:last], B, out[first:last])
     return False
 

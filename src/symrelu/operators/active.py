@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 
 from symrelu.kernels.integer_rows import rounding_of_rows
 from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_entries, scan_again, scan_all
-from symrelu.kernels.pair_passes import Entries, pass_over_pairs
+from symrelu.kernels.pair_passes import Entries, Visited, pass_over_pairs
 from symrelu.kernels.row_references import (
     EDGES,
     SAMPLED_ROWS,
@@ -38,6 +38,7 @@ from symrelu.kernels.row_references import (
     movement,
     new_references,
     refer,
+    rounding_of_products,
     sample_cosines,
 )
 from symrelu.operators.base import Evaluation
@@ -118,16 +119,8 @@ class ActiveOperator(SparseOperator):
             self.visits.tiled += self.n * (self.n + 1) // 2
             return super()._evaluate(U, V)
         self.visits.listed += -(-len(listed.indices) // 2)
-        product, sums = pass_over_pairs(
-            U,
-            self.signs,
-            V,
-            self._support_entries,
-            self._unknown_entries,
-            listed,
-            *self._settings_of_tiles(),
-            mostly_negative=self._mostly_negative,
-        )
+        visited = Visited(self._support_entries, self._unknown_entries, listed, *self._settings_of_tiles())
+        product, sums = pass_over_pairs(U, self.signs, V, visited, mostly_negative=self._mostly_negative)
         return evaluation_of(self, product, sums)
 
     def _near(self, U: np.ndarray, reach: float) -> PairList | None:
@@ -259,7 +252,10 @@ class Candidates:
         return len(U) * (len(U) + 1) // 2
 
     def _scanned_by(self) -> tuple[Any, ...]:
-        return self._references, self.slack, self.known, self.most
+        # Pairs whose X is positive only by rounding are listed too: otherwise it would depend on the list
+        # whether they count.
+        slack = self.slack + rounding_of_products(len(self.signs), self.signs.dtype)
+        return self._references, slack, self.known, self.most
 
     def _new_slack(self, moved: np.ndarray, counts: np.ndarray, reach: float) -> float:
         """Return the slack beyond the reach with which a list lasts for some passes, if it is not too long."""

@@ -14,7 +14,7 @@ from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.pair_curvature import compile_curvature, curvature_product, curved_pairs
 from symrelu.kernels.pair_lists import PairList, TooManyPairs, most_entries, scan_all
 from symrelu.kernels.pair_passes import Entries
-from symrelu.kernels.row_references import full_slack, new_references
+from symrelu.kernels.row_references import full_slack, new_references, rounding_of_products
 from symrelu.kernels.streaming import stream
 from symrelu.kernels.tiles import Sums, tile_side
 from symrelu.operators.base import Curvature, Evaluation, Operator
@@ -64,13 +64,16 @@ class TiledOperator(SupportOperator):
         self.evaluations += 1  # all pairs are scanned
         references = new_references(np.ascontiguousarray(U), self.signs)
         try:
-            slack = full_slack(reach, self.rank)
+            slack = full_slack(reach, self.rank) + rounding_of_products(self.rank, self.dtype)
             return scan_all(references, slack, self._not_zero, most_entries(self.n, self.rank))
         except TooManyPairs:
             return None
 
     def _curvature_on(self, listed: PairList, U: np.ndarray, reach: float) -> Curvature:
-        pairs = curved_pairs(U, self.signs, self._support_entries, listed, *self._settings_of_tiles(), reach)
+        weight, at_least = self._settings_of_tiles()
+        pairs = curved_pairs(
+            U, self.signs, self._support_entries, listed, reach, zero_weight=weight, at_least=at_least
+        )
         V = U * self.signs
 
         def row_solver(ridge: float) -> Callable[[np.ndarray], np.ndarray]:
