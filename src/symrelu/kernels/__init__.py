@@ -11,8 +11,15 @@ neighbor_counts   pairs on the wrong side of a threshold on X, counted over all 
 vectors           inner products and scaled sums of large arrays
 pair_lists        lists of the zeros of M at which X can be positive, and the scans that make them
 integer_rows      products of rows of 16-bit integers, compared with a threshold
+row_references    rows at an earlier time, how far they have moved, their cosines
+pair_passes       one pass over the support and such a list
+pair_curvature    the second derivative of the objective on the same pairs
+row_products      inner products of a row with several others, and sums of multiples of rows
+transposition     lists of pairs by their other item
 row_systems       one small linear system for each row of M
+curved_rows       the second derivative with respect to each row, factored
 lanes             sums of products for systems that are solved side by side
+vector_code       parts of the code of compiled functions that compute with vectors
 convex_rows       one convex problem for each new row
 least_norm        well-scaled axes and the minimum of least norm, for these convex problems
 arpack            a few leading eigenpairs, reproducible

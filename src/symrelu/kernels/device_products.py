@@ -24,6 +24,7 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from triton.runtime import JITFunction
 
 from symrelu.kernels.device_scaling import padded_columns, padded_rows, scaled_factors, subtract_scaled
 
@@ -161,8 +162,8 @@ def subtract_positive(
 
 @lru_cache
 def _converts_at_once(device: Any) -> bool:
-    """Return whether a device has the instruction of :func:`_positive_half`; the interpreter has not."""
-    if device.type != "cuda" or torch.version.cuda is None:
+    """Return whether a device has the instruction of :func:`_positive_half`; Triton's interpreter has not."""
+    if device.type != "cuda" or torch.version.cuda is None or not isinstance(_positive_half, JITFunction):
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
 

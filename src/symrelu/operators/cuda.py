@@ -262,7 +262,7 @@ class CudaOperator(TorchOperator):
     def _sampled(self, U: Any) -> tuple[float, bool]:
         """Return how many zeros of an average row have X > 0, by a sample of rows, and whether no row is zero.
 
-        That is NaN if U is not finite, and False if a row has subnormal numbers only.
+        The first is NaN if U is not finite; a row of subnormal numbers counts as zero.
         """
         rows = self._pattern.sample
         X = self.signed(U[rows]) @ U.T
