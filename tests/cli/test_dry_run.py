@@ -8,6 +8,7 @@ from scipy import sparse
 
 from symrelu import LinkPredictor, estimate_cost
 from symrelu.fit import cost as module
+from symrelu.fit import memory_check
 from symrelu.fit.calibration import Seconds
 from symrelu.graphs import read_graph, write_blocks
 
@@ -97,8 +98,7 @@ def test_the_cost_of_choosing_a_number_of_clusters(number, matrix_file, call):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_does_not_fit_into_memory(command, matrix_file, monkeypatch, call):
-    for place in ("cost", "memory_model"):
-        monkeypatch.setattr(f"symrelu.fit.{place}.available_memory", lambda: 1000)
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
     code, out, _ = call(command, matrix_file, *COMMANDS[command], "--dry-run", "--json")
     assert (code, json.loads(out)["fits"]) == (2, False)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from symrelu import Solution, Status, cli, decompose, metrics
 from symrelu.datasets import make_relu_gram
-from symrelu.fit import levels
+from symrelu.fit import levels, memory_check
 from symrelu.graphs import self_tuning_graph
 
 PNG = b"\x89PNG"
@@ -114,8 +114,7 @@ def test_a_dry_run_as_json(matrix_file, monkeypatch, capsys):
 
 
 def test_what_does_not_fit_into_memory(matrix_file, tmp_path, monkeypatch, capsys):
-    for module in ("cost", "memory_model"):
-        monkeypatch.setattr(f"symrelu.fit.{module}.available_memory", lambda: 1000)
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
     code, out, _ = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 3, "--dry-run", "--json")
     assert code == 2
     assert json.loads(out)["fits"] is False

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from symrelu import Cost, Problem, decompose, estimate_cost
 from symrelu.fit import cost as module
+from symrelu.fit import memory_check
 from symrelu.fit.calibration import Seconds
 from symrelu.graphs import write_blocks
 from symrelu.kernels.threads import allowed_threads
@@ -169,8 +170,7 @@ def test_settings_without_influence(tmp_path):
 
 @pytest.mark.usefixtures("calibrated")
 def test_what_decompose_refuses_does_not_fit(monkeypatch):
-    for place in ("symrelu.fit.cost", "symrelu.fit.memory_model"):
-        monkeypatch.setattr(f"{place}.available_memory", lambda: 1000)
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
     cost = estimate_cost(M, 3)
     assert not cost.fits
     with pytest.raises(MemoryError, match=re.escape(cost.refusal)):
@@ -183,7 +183,7 @@ def test_few_steps_hold_few_arrays_and_little_missing_is_no_refusal(monkeypatch)
     assert estimate_cost(M, 3, max_iter=2).memory.factors == (2 * 2 + 7) * 40 * 3 * 8
     needed = estimate_cost(M, 3).memory.least
     for available, text in ((needed, "yes"), (needed - 1, "perhaps: "), (needed / 1.25 - 1, "no. A fit")):
-        monkeypatch.setattr(module, "available_memory", lambda available=available: int(available))
+        monkeypatch.setattr(memory_check, "available_memory", lambda available=available: int(available))
         cost = estimate_cost(M, 3)
         assert dict(cost.rows())["fits into memory"].startswith(text)
         assert cost.fits == (text[:2] != "no")
@@ -191,7 +191,7 @@ def test_few_steps_hold_few_arrays_and_little_missing_is_no_refusal(monkeypatch)
 
 @pytest.mark.usefixtures("calibrated")
 def test_what_is_available_may_be_unknown(monkeypatch):
-    monkeypatch.setattr(module, "available_memory", lambda: None)
+    monkeypatch.setattr(memory_check, "available_memory", lambda: None)
     cost = estimate_cost(M, 3)
     assert cost.fits
     assert "unknown available" in str(cost)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from symrelu.fit import device_memory, memory_model
+from symrelu.fit import device_memory, memory_check
 from symrelu.fit.memory_model import Case, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.problem import Problem
@@ -57,7 +57,7 @@ def test_a_fit_that_does_not_fit_on_the_gpu_is_refused_with_the_figures(gpu):
     problem = Problem.of(sparse.csr_array(M + M.T))
     gpu(10_000)
     with pytest.raises(MemoryError, match=r"needs .* MB in addition to M; 10 kB are available"):
-        memory_model.check_memory_of_fit(problem, *settings(8))
+        memory_check.check_memory_of_fit(problem, *settings(8))
     gpu(10**9)
-    memory_model.check_memory_of_fit(problem, *settings(8))
+    memory_check.check_memory_of_fit(problem, *settings(8))
     assert device_memory.free_on_device() == 10**9

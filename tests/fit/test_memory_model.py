@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems_of_size import CASE, graph, memory
 from scipy import sparse
 
-from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem, SymReLU, decompose
-from symrelu.fit import memory_model as module
-from symrelu.fit.memory_model import _BYTES_OF_A_LISTED_ENTRY, Case, memory_of
-from symrelu.fit.settings import Limits, Model, Run, Start
+from symrelu import AAPB, LBFGS, PALM, Eigen, Newton, Problem, decompose
+from symrelu.fit.memory_model import _BYTES_OF_A_LISTED_ENTRY, memory_of
 from symrelu.kernels.memory import in_words
 from symrelu.kernels.pair_curvature import curved_pairs
 from symrelu.kernels.pair_lists import most_entries, scan_again, scan_all
@@ -31,20 +30,6 @@ SOLVERS = {"lbfgs": LBFGS(), "aapb": AAPB(), "palm": PALM(), "eigen": Eigen(), "
 STEPS = {"tol": 0, "gtol": 0, "ftol": 0, "max_iter": 5, "random_state": 0}
 SHORT = LBFGS(memory=3)  # full after so few steps
 NEWTON = Newton(memory=3, switch=0.9)  # its own steps begin when the memory is full
-
-
-def graph(n, degree, dtype="float64", index="int32"):
-    rng = np.random.default_rng(0)
-    rows, cols = rng.integers(0, n, (2, n * degree // 2))
-    upper = sparse.triu(sparse.csr_array((rng.random(len(rows)), (rows, cols)), shape=(n, n)), 1, "csr")
-    M = sparse.csr_array(upper + upper.T).astype(dtype)
-    M.indices, M.indptr = M.indices.astype(index), M.indptr.astype(index)
-    return M
-
-
-def memory(problem, rank, *, n_negative=0, init="imputed", solver="lbfgs", backend="auto", max_iter=1000):
-    run, limits = Run(solver=solver, backend=backend), Limits(max_iter=max_iter)
-    return memory_of(Case.of(problem, Model(rank=rank, n_negative=n_negative), Start(init=init), run, limits))
 
 
 def allocated(M, rank, **settings):
@@ -241,23 +226,6 @@ def test_newton_counts_what_collecting_its_pairs_holds(dtype):
     assert 0.75 <= held / len(listed.indices) / counted <= 1.02
 
 
-CASE = Case(
-    n=3000,
-    rank=8,
-    entries=30_000,
-    hidden=0,
-    dtype=np.dtype("float64"),
-    index_bytes=4,
-    backend="sparse",
-    threads=1,
-    solver=LBFGS(),
-    init="imputed",
-    n_negative=0,
-    rescaled=False,
-    packed=False,
-)
-
-
 @given(
     n=st.integers(2000, 10**7),
     rank=st.integers(1, 512),
@@ -297,64 +265,6 @@ class Stepless:
 
 def test_a_solver_that_does_not_say_what_it_holds():
     assert memory_of(replace(CASE, solver=Stepless())).factors == 16 * 3000 * 8 * 8
-
-
-def pretend(monkeypatch, available):
-    monkeypatch.setattr(module, "available_memory", lambda: available)
-
-
-def fail(*_, **__):
-    raise AssertionError("work was done")
-
-
-def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
-    M = graph(500, 6)
-    needed = memory(Problem.of(M), 64, init="random").least
-    pretend(monkeypatch, int(needed / 1.25) + 1)  # the count may be too high by a quarter
-    decompose(M, 64, init="random", max_iter=20)
-    pretend(monkeypatch, int(needed / 1.25) - 1)
-    decompose(M, 64, init="random", max_iter=2)  # few past steps
-    monkeypatch.setattr(Problem, "operator", fail)
-    with pytest.raises(MemoryError) as refused:
-        decompose(M, 64, init="random", max_iter=20)
-    message = str(refused.value)
-    assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
-    remedies = "solver=LBFGS(memory=3) or solver='palm' (fewer arrays) or backend='dask' on a cluster."
-    assert message.endswith(f"Use a smaller rank, M in float32, {remedies}")
-    pretend(monkeypatch, memory(Problem.of(M), 64, init="random", solver=LBFGS(memory=3)).least)
-    with pytest.raises(AssertionError, match="work was done"):  # the remedy helps
-        decompose(M, 64, init="random", solver=LBFGS(memory=3))
-    pretend(monkeypatch, int(needed / 1.25) - 1)
-    with pytest.raises(MemoryError, match="items with rank 64 needs"):
-        SymReLU(64, n_negative=0, diagonal="fit", init="random").fit(M)
-
-
-def test_nothing_is_refused_if_the_system_does_not_say_what_is_available(monkeypatch):
-    pretend(monkeypatch, None)
-    monkeypatch.setattr(module, "memory_of", fail)
-    assert decompose(graph(60, 6), 2, max_iter=1).n_iter == 1
-
-
-def test_a_list_that_may_stay_short_is_no_reason_to_refuse(monkeypatch):
-    M = graph(500, 6)
-    counted = memory(Problem.of(M), 8, backend="active")
-    pretend(monkeypatch, counted.least)
-    assert decompose(M, 8, backend="active", max_iter=1).n_iter == 1
-
-
-@pytest.mark.parametrize(
-    ("case", "remedies"),
-    [
-        (
-            replace(CASE, dtype=np.dtype("float32"), solver=PALM()),
-            "Use a smaller rank or backend='dask' on a cluster.",
-        ),
-        (replace(CASE, backend="dense"), "M in float32, backend='sparse' or backend='dask'"),
-        (replace(CASE, backend="dask", dtype=np.dtype("float32"), solver=PALM()), "Use a smaller rank."),
-    ],
-)
-def test_remedies_are_those_that_help(case, remedies):
-    assert remedies in module.refusal(case, memory_of(case), 1000)
 
 
 @pytest.mark.parametrize(

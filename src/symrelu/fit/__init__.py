@@ -4,6 +4,7 @@
 decompose         the main function: settings in, Solution out
 cost              memory and time of a fit before it begins
 memory_model      the bytes of a fit, counted
+memory_check      whether they fit into the memory that is available
 calibration       the seconds of an evaluation, from short runs on smaller data
 settings          the options of a fit as frozen values, each described and validated once
 starts            starting factors

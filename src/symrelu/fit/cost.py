@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symrelu.fit.calibration import calibrate
-from symrelu.fit.device_memory import free_on_device
 from symrelu.fit.loop import Callback
-from symrelu.fit.memory_model import Case, Memory, cannot_fit, memory_of, refusal
+from symrelu.fit.memory_check import available_for, cannot_fit, refusal
+from symrelu.fit.memory_model import Case, Memory, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
-from symrelu.kernels.memory import available_memory, in_words
+from symrelu.kernels.memory import in_words
 from symrelu.kernels.threads import at_most_threads, kept_threads, single_threaded_blas
 from symrelu.operators.pass_costs import least_share_of_scans
 from symrelu.plots.cards import card
@@ -272,7 +272,7 @@ def _evaluations(case: Case, max_iter: int) -> Range:
 
 def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
     memory = memory_of(case)
-    available = free_on_device() if case.backend == "cuda" else available_memory()
+    available = available_for(case.backend)
     name = type(case.solver).__name__
     evaluations = _evaluations(case, limits.max_iter)
     per, seconds = None, None

@@ -11,7 +11,7 @@ from symrelu.fit.backends import backend_of, signature, why_chosen
 from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.levels import Beginning, Levels, fit_levels
 from symrelu.fit.loop import Callback, Outcome, check_solver_supported
-from symrelu.fit.memory_model import check_memory_of_fit
+from symrelu.fit.memory_check import check_memory_of_fit
 from symrelu.fit.narration import Narrator, narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import loop_state_of
