@@ -8,11 +8,14 @@ LOWEST := .venv-lowest
 JOBS ?= 2
 # The order of `make gpu`: what is quick and most important comes first.
 GPU_PARTS := gpu-tests gpu-passes gpu-fits gpu-equality gpu-million gpu-equality-float32 gpu-equality-float64
+# Likewise for `make cores`, measurements on a machine with many cores.
+CORES_PARTS := cores-pubmed cores-fits cores-small cores-larger cores-cost
+CORES := many_cores
 # With the packages of the machine: builds of torch for GPUs are too large for an environment of their own.
-ON_GPU := PYTHONPATH=src PYTHONUNBUFFERED=1 $(PYTHON)
+ON_MACHINE := PYTHONPATH=src PYTHONUNBUFFERED=1 $(PYTHON)
 PYTEST_OPTIONS := -n $(JOBS) --dist worksteal -q
 
-.PHONY: help demo test test-quick test-lowest test-browser lint format docs bench gpu $(GPU_PARTS) reproduce clean
+.PHONY: help demo test test-quick test-lowest test-browser lint format docs bench cores $(CORES_PARTS) gpu $(GPU_PARTS) reproduce clean
 
 help:
 	@echo "make demo          fit the embedded digits graph and draw demo/demo.png"
@@ -24,6 +27,8 @@ help:
 	@echo "make format        format the code with ruff"
 	@echo "make docs          build the documentation into docs/_build/html"
 	@echo "make bench         print the benchmark tables (minutes)"
+	@echo "make cores         fits of large graphs on many cores into results/scaling and results/cost, by the machine's"
+	@echo "                   python3 (minutes); its parts: $(CORES_PARTS:cores-%=%)"
 	@echo "make gpu           tests and measurements on an NVIDIA GPU into results/gpu (minutes), by the machine's python3"
 	@echo "                   with torch and triton; its parts: $(GPU_PARTS:gpu-%=%)"
 	@echo "make reproduce     the paper's experiments into results/ (hours; real data from \$$SYMRELU_DATA)"
@@ -86,35 +91,57 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/transform.py
 
-# Each part takes at most about 150 seconds on an H200. All are run, also if one fails.
-gpu:
-	@failed=; for part in $(GPU_PARTS); do \
+# All parts are run, also if one fails. On sixteen cores, those of `cores` take up to 200 seconds, on an H200 those
+# of `gpu` about 150.
+cores: PARTS := $(CORES_PARTS)
+gpu: PARTS := $(GPU_PARTS)
+cores gpu:
+	@failed=; for part in $(PARTS); do \
 		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+
+# The first way of each problem is what the others are compared with.
+SCALING = $(ON_MACHINE) benchmarks/scaling.py --output results/scaling/$(CORES)
+
+cores-pubmed:
+	$(SCALING) --problems PubMed:0:1e-3 --rank 33 --ways imputed+sparse imputed+active
+
+cores-fits:
+	$(SCALING) --problems plane:50000:1e-3 blobs:50000:1e-3 --ways imputed+sparse multilevel+active
+
+cores-small:
+	$(SCALING) --problems plane:2000:1e-3 plane:4000:1e-3 plane:8000:1e-3 blobs:4000:1e-3 blobs:8000:1e-3 \
+		sphere:8000:1e-3 sphere:32000:1e-3 blocks:8000:.2 'power law:8000:.4'
+
+cores-larger:
+	$(SCALING) --problems plane:100000:1e-2 --ways imputed+sparse multilevel+active
+
+cores-cost:
+	$(ON_MACHINE) benchmarks/cost.py --sizes 20000 60000 --output results/cost/$(CORES).json
 
 gpu-tests: SHELL := bash
 gpu-tests: .SHELLFLAGS := -o pipefail -c
 gpu-tests:
 	@mkdir -p results/gpu
-	{ git describe --always --dirty 2>/dev/null; $(ON_GPU) benchmarks/gpu.py environment && $(ON_GPU) -m pytest -q -rs \
+	{ git describe --always --dirty 2>/dev/null; $(ON_MACHINE) benchmarks/gpu.py environment && $(ON_MACHINE) -m pytest -q -rs \
 		--durations=10 -k "cuda or device" tests/operators tests/solvers tests/kernels tests/fitted \
 		tests/test_metrics.py; } 2>&1 | tee results/gpu/tests.log
 
 gpu-passes:
-	$(ON_GPU) benchmarks/gpu.py passes --sizes 1000000 100000 --ranks 64 --output results/gpu
+	$(ON_MACHINE) benchmarks/gpu.py passes --sizes 1000000 100000 --ranks 64 --output results/gpu
 
 gpu-fits:
-	$(ON_GPU) benchmarks/gpu.py fits --problems plane:64000:1e-4 plane:262144:1e-3 blobs:64000:1e-4 \
+	$(ON_MACHINE) benchmarks/gpu.py fits --problems plane:64000:1e-4 plane:262144:1e-3 blobs:64000:1e-4 \
 		blobs:262144:1e-3 --most 75 --output results/gpu
 
 gpu-million:
-	$(ON_GPU) benchmarks/gpu.py fits --problems plane:1000000:1e-2 --most 120 --output results/gpu
+	$(ON_MACHINE) benchmarks/gpu.py fits --problems plane:1000000:1e-2 --most 120 --output results/gpu
 
 gpu-equality:
-	$(ON_GPU) benchmarks/gpu_equality.py --backends cuda --output results/gpu
+	$(ON_MACHINE) benchmarks/gpu_equality.py --backends cuda --output results/gpu
 
 gpu-equality-float32 gpu-equality-float64: gpu-equality-%:
-	$(ON_GPU) benchmarks/gpu_equality.py --backends torch --dtypes $* --output results/gpu
+	$(ON_MACHINE) benchmarks/gpu_equality.py --backends torch --dtypes $* --output results/gpu
 
 reproduce: $(VENV)/.installed-cli,report
 	$(BIN)/symrelu reproduce synthetic --jobs $(JOBS) --output results/synthetic

@@ -123,6 +123,14 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
         print("| " + " | ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)) + " |")
 
 
+def write(options: argparse.Namespace, machine: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the rows that there are, since a run can be cut off."""
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    settings = {"rank": options.rank, "steps": options.steps}
+    content = {"machine": machine, "settings": settings, "rows": rows}
+    options.output.write_text(json.dumps(content, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=[2000, 5000, 10000, 20000])
@@ -137,7 +145,8 @@ def main() -> None:
         n, dtype, backend = options.child
         child(int(n), dtype, backend, options.rank, options.steps)
         return
-    rows = []
+    rows: list[dict[str, Any]] = []
+    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
     for n in options.sizes:
         for dtype in options.dtypes:
             for backend in options.backends:
@@ -146,18 +155,14 @@ def main() -> None:
                 done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
                 rows.append(json.loads(done.stdout))
                 print(rows[-1], file=sys.stderr, flush=True)
-    machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+                if options.output:
+                    write(options, machine, rows)
     threads = rows[0]["threads"]
     print(
         f"rank {options.rank}, {options.steps} steps of LBFGS, {threads} threads; milliseconds per evaluation\n"
     )
     print_rows(rows)
     print(f"\n{machine}")
-    if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        settings = {"rank": options.rank, "steps": options.steps}
-        content = {"machine": machine, "settings": settings, "rows": rows}
-        options.output.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":

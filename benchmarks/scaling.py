@@ -12,8 +12,8 @@ negative column, and the diagonal is ignored. "Visited" and "scanned" are pairs,
 over M itself, n (n + 1) / 2 each: visited ones are in tiles or on a list, scanned ones were compared with the
 threshold of a list. Memory (Linux only) is the growth of the process during a fit, sampled; M is not in it.
 A fit that takes longer than --most is stopped, and its row has the error it reached. Rows are written to
-FOLDER/scaling.json as they come, with the number of cores; --plot makes FOLDER/scaling.png and
-FOLDER/scaling.csv from it, and prints the table.
+FOLDER/scaling.json as they come, with the number of cores, in place of those of the same problem from earlier
+runs; --plot makes FOLDER/scaling.png and FOLDER/scaling.csv from it, and prints the table.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ COLUMNS = (
     "run", "problem", "n", "entries", "rank", "dtype", "target", "way", "threads", "seconds", "ratio", "cpu",
     "evaluations", "error", "visited", "scanned", "megabytes",
 )  # fmt: skip
+
+# What makes a problem: its rows of different runs are not kept next to each other.
+OF_A_PROBLEM = ("problem", "n", "rank", "dtype", "target")
 
 # What a table on a page has room for.
 IN_TABLE = (
@@ -150,9 +153,14 @@ def run(options: argparse.Namespace) -> None:
             }  # fmt: skip
             first = first or row["seconds"]
             row["ratio"] = row["seconds"] / first
-            rows.append(row)
+            rows = [*without_earlier(rows, row), row]
             print(line(row), flush=True)
             store.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def without_earlier(rows: list[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that are about another problem, or from the same run."""
+    return [row for row in rows if row["run"] == new["run"] or any(row[k] != new[k] for k in OF_A_PROBLEM)]
 
 
 def line(row: dict[str, Any]) -> str:

@@ -115,6 +115,19 @@ def test_backends_are_compared(call_benchmark, capsys, monkeypatch):
     assert f"{broken} of {total} differences are above their bounds" in capsys.readouterr().out
 
 
+def test_rows_of_an_earlier_run_are_replaced(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    scaling = importlib.import_module("scaling")
+    problem = {"problem": "plane", "n": 9, "rank": 3, "dtype": "float64", "target": 0.1}
+    old = {**problem, "run": "old"}
+    others = [{**old, "n": 8}, {**old, "target": 0.2}, {**old, "rank": 4}, {**old, "dtype": "float32"}]
+    new = [{**problem, "run": "new", "way": way} for way in scaling.WAYS]
+    rows = [old, *others]
+    for row in new:
+        rows = [*scaling.without_earlier(rows, row), row]
+    assert rows == others + new
+
+
 @pytest.fixture
 def imports(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
