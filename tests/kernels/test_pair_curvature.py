@@ -8,7 +8,8 @@ from helpers import OPERATORS, PROBLEMS, evaluate, factor
 from numpy.linalg import norm
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.pair_curvature import curved_pairs
+from symrelu.kernels.curved_rows import factored_rows, solve_factored
+from symrelu.kernels.pair_curvature import curvature_product, curved_pairs
 from symrelu.kernels.pair_lists import PairList
 from symrelu.kernels.pair_passes import Entries
 
@@ -93,3 +94,42 @@ def test_zeros_within_reach_have_curvature():
     part = 1 - 0.1 / (0.2 * np.sqrt(1.01))
     assert_allclose(near(0.2).weights, [1, 1, part**2, 1, 1, 1, part**2, 1, 1])
     assert near(0.05).indices.tolist() == [0, 1, 0, 1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rank", [3, 17])  # without and with vectors
+def test_rows_of_any_length_are_those_of_the_formulas(rank, dtype):
+    """Rows with up to 300 entries of both kinds, of which the kernels compute 64 or 128 at once."""
+    rng = np.random.default_rng(rank)
+    n, weight, reach, alpha = 400, dtype(0.3), 0.3, 0.7
+    U, D = rng.standard_normal((2, n, rank)).astype(dtype)
+    signs = rng.choice([-1.0, 1.0], rank).astype(dtype)
+    V = U * signs
+    support = rng.random((n, n)) < np.linspace(0, 1, n)[:, None] * np.linspace(0, 1, n)
+    support, M = support | support.T, rng.random((n, n)).astype(dtype)
+    X = V.astype(np.float64) @ U.T
+    width = reach * norm(U, axis=1)[:, None] * norm(U, axis=1)
+    near = ~support & (X + width > 0)
+    assert min(chosen.sum(axis=1).max() for chosen in (support, near)) > 2 * 128
+    rows = [np.append(0, np.cumsum(chosen.sum(axis=1))) for chosen in (support, ~support)]
+    columns = [np.nonzero(chosen)[1].astype(np.int32) for chosen in (support, ~support)]
+    pairs = curved_pairs(
+        U,
+        signs,
+        Entries(rows[0], columns[0], M[support]),
+        PairList(rows[1], columns[1]),
+        reach,
+        zero_weight=weight,
+        at_least=False,
+    )
+    assert_array_equal(np.diff(pairs.indptr), support.sum(axis=1) + near.sum(axis=1))
+    E = np.where(support, X - M, weight * np.maximum(0, X))
+    A = np.where(support, 1, near * weight * np.where(X > 0, 1, 1 + X / width) ** 2)
+    expected = 2 * (E @ (D * signs) + (A * (D @ V.T + V @ D.T)) @ V) + alpha * D
+    found = curvature_product(pairs, V, signs, alpha, D)
+    tolerance = {np.float64: 1e-12, np.float32: 1e-5}[dtype]
+    assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+    solved = solve_factored(factored_rows(pairs, V, 0.5), D)
+    blocks = 2 * np.einsum("ij,ja,jb->iab", A * (1 + np.eye(n)), V, V, optimize=True) + 0.5 * np.eye(rank)
+    expected = np.linalg.solve(blocks, D[:, :, None])[:, :, 0]
+    assert_allclose(solved, expected, rtol=0, atol=100 * tolerance * np.abs(expected).max())

@@ -32,6 +32,47 @@ def test_the_positive_ones_of_a_list_are_summed_up(mostly_negative):
     assert_allclose(sums.negative, np.sum(np.minimum(0, X) ** 2))
 
 
+def entries_at(chosen, values):
+    """Return the entries of a matrix at the places that are chosen, by row."""
+    indptr = np.append(0, np.cumsum(chosen.sum(axis=1)))
+    return Entries(indptr, np.nonzero(chosen)[1].astype(np.int32), values[chosen])
+
+
+@pytest.mark.parametrize("at_least", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("rank", "columns"), [(3, 2), (17, 5), (8, 40)])
+def test_rows_of_any_length_are_those_of_the_formulas(rank, columns, dtype, at_least):
+    """Rows with none to 200 entries of each kind; the kernel computes 64 at once."""
+    rng = np.random.default_rng(rank)
+    n, weight = 420, 0.3
+    U, V = rng.standard_normal((n, rank)).astype(dtype), rng.standard_normal((n, columns)).astype(dtype)
+    signs = rng.choice([-1.0, 1.0], rank).astype(dtype)
+    X = (U.astype(np.float64) * signs) @ U.T
+    M = rng.random((n, n)).astype(dtype)
+    kinds = rng.random((n, n)) / np.linspace(1e-3, 1, n)[:, None]  # so that the last rows are long
+    support, unknown = kinds < 0.4, (kinds >= 0.4) & (kinds < 0.75)
+    zeros = ~support & ~unknown
+    for chosen in (support, unknown, zeros & (X > 0)):
+        assert chosen.sum(axis=1).min() <= 64 < 2 * 64 < chosen.sum(axis=1).max()
+    listed = PairList(*entries_at(zeros & (X > -1), X)[:2])
+    visited = Visited(entries_at(support, M), entries_at(unknown, M), listed, dtype(weight), at_least)
+    product, sums = pass_over_pairs(U, signs, V, visited)
+    short = support & ((X < M) | (not at_least))
+    residual = np.where(short, M - X, 0) - np.where(zeros, weight * np.maximum(0, X), 0)
+    tolerance = {np.float64: 1e-12, np.float32: 1e-5}[dtype]
+    assert_allclose(product, residual @ V, rtol=0, atol=tolerance * np.abs(residual @ V).max())
+    expected = {
+        "fit": np.sum((M - X)[short] ** 2),
+        "error": np.sum((M - np.maximum(0, X))[short] ** 2),
+        "positive": np.sum(X[zeros & (X > 0)] ** 2),
+        "negative": np.sum(X[zeros & (X <= 0)] ** 2),
+        "free": np.sum(X[unknown] ** 2) + np.sum((X**2 - M.astype(np.float64) ** 2)[support & ~short]),
+        "active": np.count_nonzero(zeros & (X > 0)),
+        "inner": np.sum(((M - X) * X)[short]),
+    }
+    assert_allclose(list(sums), list(expected.values()), rtol=20 * tolerance)
+
+
 @pytest.mark.parametrize(("dtype", "largest"), [(np.float32, 9), (np.float64, 75)])
 @given(seed=st.integers(0, 2**32 - 1), rank=st.integers(1, 70), part=st.floats(0, 1))
 def test_no_positive_pair_is_missed_where_rounding_decides(dtype, largest, seed, rank, part):
