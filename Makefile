@@ -54,7 +54,7 @@ $(LOWEST)/.installed: pyproject.toml tests/lower_bounds.py
 	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[test-core]'
 	@touch $@
 
-demo: $(VENV)/.installed-cli,plot
+demo: $(VENV)/.installed-cli,plot,tables,graph
 	@mkdir -p demo
 	$(BIN)/symrelu demo --output demo/demo.png
 

@@ -68,6 +68,7 @@ IMPORT_BY_STRING = {
     "__init__.py",
     "old_names.py",
     "operators/__init__.py",
+    "fitted/__init__.py",
     "experiments/__init__.py",
     "cli/__init__.py",
     "cli/commands.py",
@@ -283,6 +284,15 @@ def test_import_loads_nothing_heavy(program):
     program += f"; import sys; print([name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ast.literal_eval(result.stdout) == []
+
+
+def test_queries_elsewhere_are_imported_when_they_are_used():
+    pytest.importorskip("torch")
+    program = "import sys, symrelu.fitted as f; print('torch' in sys.modules, f.on_cluster.top_k.__name__)"
+    program += "; print(f.on_device.transform.__name__); f.on_nothing"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout.split() == ["False", "top_k", "transform"]
+    assert "module 'symrelu.fitted' has no attribute 'on_nothing'" in result.stderr
 
 
 def test_public_names():

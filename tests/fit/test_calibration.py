@@ -139,3 +139,23 @@ def test_every_backend_and_tiny_matrices(backend, n):
     assert isinstance(seconds, Seconds)
     assert all(0 <= part < 60 for part in seconds)
     assert seconds.support <= seconds.tiles
+
+
+@pytest.mark.usefixtures("counted")
+@pytest.mark.parametrize("backend", ["sparse", "active"])
+def test_factors_with_many_columns_are_timed_with_fewer(backend, monkeypatch):
+    """Else a rank near n would take the time and the memory of the fit itself."""
+    ranks = []
+
+    def watched(case, size, *arguments, **settings):
+        ranks.append(case.rank)
+        return _operator(case, size, *arguments, **settings)
+
+    monkeypatch.setattr(module, "_operator", watched)
+    M = ring(2000)
+    monkeypatch.setattr(module, "_MOST_COLUMNS", 4)
+    few, many = (calibrate(case_of(M, rank, backend=backend), np.diff(M.indptr)) for rank in (4, 12))
+    assert set(ranks) == {4}
+    assert many.tiles == 3 * few.tiles
+    assert many.support == pytest.approx(3 * few.support)
+    assert 3 * few.solver < many.solver < 10 * few.solver

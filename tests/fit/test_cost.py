@@ -160,7 +160,7 @@ def test_it_takes_what_decompose_takes():
 def test_settings_without_influence(tmp_path):
     path = tmp_path / "fit.ckpt"
     without = {"tol": 0.1, "gtol": 0, "ftol": 0, "zero_weight": 0.5, "support": "at_least", "alpha": 0.1}
-    without |= {"random_state": 3, "precision": "high", "callback": print, "checkpoint": path, "verbose": 2}
+    without |= {"random_state": 3, "callback": print, "checkpoint": path, "verbose": 2}
     assert estimate_cost(M, 3, **without).as_dict() == estimate_cost(M, 3).as_dict() | {"available": ANY}
     assert not path.exists()
     for name, bad in (("tol", -1), ("zero_weight", 2), ("verbose", "yes"), ("callback", 3)):
@@ -171,8 +171,11 @@ def test_settings_without_influence(tmp_path):
 @pytest.mark.usefixtures("calibrated")
 def test_what_decompose_refuses_does_not_fit(monkeypatch):
     monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
+    monkeypatch.setattr(module, "calibrate", lambda *_: pytest.fail("a fit that is refused was timed"))
     cost = estimate_cost(M, 3)
     assert not cost.fits
+    assert cost.seconds_per_evaluation is cost.fit_seconds is None
+    assert dict(cost.rows())["an evaluation"] == "not measured"
     with pytest.raises(MemoryError, match=re.escape(cost.refusal)):
         decompose(M, 3)
     assert f"no. {cost.refusal}" in str(cost)
@@ -269,3 +272,21 @@ def test_a_cluster_has_its_own_speed(tmp_path, calibrated):
         assert cost.seconds_per_evaluation is cost.fit_seconds is None
         assert "depends on the workers" in str(cost)
     assert not calibrated
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": "fast"}, "precision='fast' is for backend='cuda', and this fit has backend='sparse'"),
+        ({"backend": "torch", "solver": "newton"}, "Newton requires curvature"),
+    ],
+)
+def test_what_no_backend_offers_is_refused_as_by_decompose(settings, message):
+    if "backend" in settings:
+        pytest.importorskip("torch")
+    messages = []
+    for function in (estimate_cost, decompose):
+        with pytest.raises((TypeError, ValueError), match=message) as refused:
+            function(M, 3, **settings)
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]

@@ -97,13 +97,19 @@ symrelu.decompose({matrix}, 2, backend="torch")
 COPY = "sklearn.externals.array_api_compat"
 
 
-@pytest.mark.parametrize("missing", [("torch",), ("array_api_compat", f"{COPY}.torch")])
-def test_without_its_libraries_it_names_the_extra(missing):
+@pytest.mark.parametrize(
+    ("missing", "needed"),
+    [
+        (("torch",), "torch"),
+        (("array_api_compat", f"{COPY}.torch"), "array-api-compat, or scikit-learn 1.7 or newer"),
+    ],
+)
+def test_without_its_libraries_it_names_the_extra(missing, needed):
     """Before any work: the matrix, which is none, is not looked at."""
     program = [sys.executable, "-c", WITHOUT.format(missing=missing, matrix=None)]
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     message = (
-        "ImportError: backend='torch' and backend='cuda' need torch and array-api-compat: "
+        f"ImportError: backend='torch' and backend='cuda' need {needed}: "
         "pip install 'symrelu[torch]' or 'symrelu[cuda]'."
     )
     assert result.stderr.strip().splitlines()[-1] == message

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.fit.settings import Model, Run
+from symrelu.fit.loop import check_solver_supported
+from symrelu.fit.settings import Model, Run, Start
+from symrelu.fit.starts import check_start_supported
 from symrelu.operators import chosen_backend, operator_class
 from symrelu.problem import Problem, gpu_of
 
@@ -41,6 +43,18 @@ def named_backend(problem: Problem, backend: str) -> str:
         return backend
     operator_class("cuda").check_device(gpu)
     return "cuda"
+
+
+def check_settings_supported(backend: str, model: Model, start: Start, run: Run) -> None:
+    """Raise unless a backend offers what the settings of a fit require."""
+    if backend != "cuda" and run.precision != "auto":
+        raise ValueError(
+            f"precision={run.precision!r} is for backend='cuda', and this fit has backend={backend!r}. Leave "
+            "precision out, or pass backend='cuda'."
+        )
+    kind = operator_class(backend)
+    check_solver_supported(kind, run.solver)
+    check_start_supported(kind, start.init, model.n_negative)
 
 
 # Backend that was chosen -> why, where the model has no part in it.

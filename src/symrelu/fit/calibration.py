@@ -4,6 +4,9 @@ Three things are timed with random data of the same rank and type, and as many t
 over the support alone with a list, and a step of the solver with passes that cost nothing. The size of the
 data is doubled until a run takes long enough: a small one does not keep many threads busy. A pass scales with
 n^2, and everything else with the rows and the entries. Compilation happens before the clock starts.
+
+Factors with many columns would take minutes and much memory even then. They are timed with fewer columns: the
+work of a pass grows with their number, that of a solver partly with their number and partly with its square.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +35,10 @@ _SECONDS_OF_STEPS = 0.1
 # Steps in addition to those after which the memory of a solver is full; the last ones are timed.
 _FURTHER_STEPS = 4
 _TIMED_STEPS = 3
+
+_MOST_COLUMNS = 256  # that are timed: matrix products of so many are as fast as they get
+
+_SOLVER_POWER = 1.5  # of the number of columns; between its parts
 
 _LARGEST_SHARE = 0.25  # of positive entries, in the data of a pass
 _LARGEST_DEGREE = 200  # in the data of a step
@@ -75,11 +83,14 @@ def calibrate(case: Case, degrees: np.ndarray) -> Seconds:
     -------
     seconds : Seconds
     """
-    tiles = _growing(case, lambda size: _time_pass(case, size), _SECONDS_OF_A_PASS)
+    timed = replace(case, rank=min(case.rank, _MOST_COLUMNS))
+    more = case.rank / timed.rank
+    tiles = more * _growing(timed, lambda size: _time_pass(timed, size), _SECONDS_OF_A_PASS)
     support = tiles
     if case.backend == "active":
-        support = _growing(case, lambda size: _time_list(case, size, degrees), _SECONDS_OF_A_PASS)
-    solver = _growing(case, lambda size: _time_solver(case, size, degrees), _SECONDS_OF_STEPS)
+        support = more * _growing(timed, lambda size: _time_list(timed, size, degrees), _SECONDS_OF_A_PASS)
+    work = RowWork.of(degrees, case.rank), more**_SOLVER_POWER
+    solver = _growing(timed, lambda size: _time_solver(timed, size, degrees, *work), _SECONDS_OF_STEPS)
     return Seconds(tiles, min(support, tiles), solver)
 
 
@@ -114,11 +125,13 @@ def _time_list(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float
     return typical * (len(degrees) + degrees.sum()) / (size + op.n_positive), fastest
 
 
-def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, float]:
+def _time_solver(
+    case: Case, size: int, degrees: np.ndarray, there: RowWork, more: float
+) -> tuple[float, float]:
+    """Time steps without passes, for a fit with the work ``there`` in its systems, and ``more`` columns."""
     op = _operator(case, size, _degree(case, size, degrees), free=True)
     op.alike = case.entries * case.rank > ENTRIES_WORTH * case.n**2
     here = RowWork.of(np.diff(op.support[0]), case.rank) if hasattr(op, "support") else None
-    there = RowWork.of(degrees, case.rank)
     U = op.asarray(np.random.default_rng(1).standard_normal((size, case.rank)))
     state = case.solver.init(op, U)
     took, systems, passes = [], [], []
@@ -131,8 +144,8 @@ def _time_solver(case: Case, size: int, degrees: np.ndarray) -> tuple[float, flo
         passes.append(op.evaluations - before)
     last = slice(-_TIMED_STEPS, None)
     step, of_systems = statistics.median(took[last]), statistics.median(systems[last])
-    more = case.n / size if here is None else there.systems / max(here.systems, 1.0)
-    estimate = (step - of_systems) * case.n / size + of_systems * more
+    of_fit = more * case.n / size if here is None else there.systems / max(here.systems, 1.0)
+    estimate = (step - of_systems) * more * case.n / size + of_systems * of_fit
     return estimate / max(1.0, statistics.mean(passes[last])), len(took) * min(took[last])
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from symrelu.fit.backends import check_settings_supported
 from symrelu.fit.calibration import calibrate
 from symrelu.fit.loop import Callback
 from symrelu.fit.memory_check import available_for, cannot_fit, refusal
@@ -79,7 +80,7 @@ class Cost:
         over the support with a quarter of a scan of all pairs, as late in a fit. The upper one is a pass over
         all pairs in tiles; one with a long list, early in a fit, takes about as long. Those of ``Newton`` are
         estimated as 1.2 to 2.5 times those of ``LBFGS``. None for the backend "dask", whose speed is that of
-        its workers.
+        its workers, and if the fit is refused.
     evaluations : Range
         How many evaluations fits take that were measured with this solver, within ``max_iter``. Where yours
         ends depends on M.
@@ -125,7 +126,7 @@ class Cost:
         needed = _between(in_words(memory.least), in_words(memory.total))
         available = "unknown" if self.available is None else in_words(self.available)
         per, total = self.seconds_per_evaluation, self.fit_seconds
-        unknown = "depends on the workers"
+        unknown = "depends on the workers" if self.fits else "not measured"
         return [
             ("matrix", f"{self.n} x {self.n}, {self.entries} entries, {self.dtype}"),
             ("model", f"rank {self.rank}, {self.solver}, backend {self.backend}, {_threads(self.threads)}"),
@@ -209,8 +210,8 @@ def estimate_cost(
 
     Memory is counted. Time is measured for less than a second, with the same kernels on smaller data (the first
     call in a new environment also compiles them). All settings of :func:`symrelu.decompose` are accepted, so
-    that the same keywords can be passed to both. They are checked in the same way, and those that change
-    neither memory nor time, such as ``tol`` and ``callback``, are not used.
+    that the same keywords can be passed to both. They are checked in the same way, and the backend must offer
+    what they require; those that change neither memory nor time, such as ``tol``, are not used.
 
     Parameters
     ----------
@@ -249,6 +250,7 @@ def estimate_cost(
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):
         case = Case.of(problem, model, start, run, limits, dtype)
+        check_settings_supported(case.backend, model, start, run)
         return _cost(case, _degrees(problem), limits)
 
 
@@ -275,8 +277,11 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
     available = available_for(case.backend)
     name = type(case.solver).__name__
     evaluations = _evaluations(case, limits.max_iter)
+    refused = ""
+    if available is not None and cannot_fit(memory, available):
+        refused = refusal(case, memory, available)
     per, seconds = None, None
-    if case.backend != "dask":
+    if case.backend != "dask" and not refused:
         with single_threaded_blas(), kept_threads():
             timed = calibrate(case, degrees)
         least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)
@@ -298,7 +303,5 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
         seconds_per_evaluation=per,
         evaluations=evaluations,
         fit_seconds=seconds,
-        refusal=refusal(case, memory, available)
-        if available is not None and cannot_fit(memory, available)
-        else "",
+        refusal=refused,
     )

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from symrelu.fit.backends import backend_of, signature, why_chosen
+from symrelu.fit.backends import backend_of, check_settings_supported, signature, why_chosen
 from symrelu.fit.checkpoint import CheckpointFile
 from symrelu.fit.levels import Beginning, Levels, fit_levels
-from symrelu.fit.loop import Callback, Outcome, check_solver_supported
+from symrelu.fit.loop import Callback, Outcome
 from symrelu.fit.memory_check import check_memory_of_fit
 from symrelu.fit.narration import Narrator, narrated
 from symrelu.fit.observers import HistoryKeeper, callers
 from symrelu.fit.resuming import loop_state_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
 from symrelu.fit.snapshots import Snapshot
-from symrelu.fit.starts import check_start_supported, count_negative, start
+from symrelu.fit.starts import count_negative, start
 from symrelu.fitted.models import SymmetricReLU
 from symrelu.fitted.solution import Solution
 from symrelu.kernels.threads import kept_threads, single_threaded_blas
-from symrelu.operators import EvaluationFailed, operator_class
+from symrelu.operators import EvaluationFailed
 from symrelu.problem import Problem, remember_gpu
 from symrelu.solvers import Solver
 
@@ -134,15 +134,7 @@ def _fit(
 ) -> Solution:
     """Fit a problem; all settings have been validated."""
     backend = backend_of(problem, model, run_settings)
-    kind = operator_class(backend)
-    precision = run_settings.precision
-    if backend != "cuda" and precision != "auto":
-        raise ValueError(
-            f"precision={precision!r} is for backend='cuda', and this fit has backend={backend!r}. Leave "
-            "precision out, or pass backend='cuda'."
-        )
-    check_solver_supported(kind, run_settings.solver)
-    check_start_supported(kind, start_settings.init, model.n_negative)
+    check_settings_supported(backend, model, start_settings, run_settings)
     check_memory_of_fit(problem, model, start_settings, run_settings, limits)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(
@@ -163,7 +155,7 @@ def _fit(
         op = op.with_signature(snapshot.signature)
     elif isinstance(model.n_negative, str):
         op = op.with_signature(signature(model.rank, count_negative(op, start_settings.random_state)))
-    levels = Levels(problem, op, backend, start_settings.multilevel, precision)
+    levels = Levels(problem, op, backend, start_settings.multilevel, run_settings.precision)
     if file is None or snapshot is None:
         beginning = _start(levels, start_settings)
     else:

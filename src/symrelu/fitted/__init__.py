@@ -1,5 +1,8 @@
 """Results of a fit: the fitted model, the history, and files for them. Nothing here runs a fit."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from symrelu.fitted.certificate import Certificate
 from symrelu.fitted.history import History, Record, Status
 from symrelu.fitted.link_scores import LinkScores
@@ -27,3 +30,13 @@ __all__ = [
     "average_linkage",
     "average_linkage_of_factor",
 ]
+
+# Modules that need more than symrelu itself does; they are imported when they are used.
+_QUERIES_ELSEWHERE = ("on_cluster", "on_device")
+
+if not TYPE_CHECKING:  # a type checker that saw it would accept any name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _QUERIES_ELSEWHERE:
+            raise AttributeError(f"module 'symrelu.fitted' has no attribute {name!r}")
+        return import_module(f"symrelu.fitted.{name}")

@@ -9,18 +9,20 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 
+_REQUIRED = "backend='torch' and backend='cuda' need {}: pip install 'symrelu[torch]' or 'symrelu[cuda]'."
+
 try:
     import torch
-
-    try:
-        namespace: Any = import_module("array_api_compat.torch")
-    except ImportError:  # scikit-learn 1.7 and newer has a copy
-        namespace = import_module("sklearn.externals.array_api_compat.torch")
 except ImportError as missing:
-    raise ImportError(
-        "backend='torch' and backend='cuda' need torch and array-api-compat: pip install 'symrelu[torch]' or "
-        "'symrelu[cuda]'."
-    ) from missing
+    raise ImportError(_REQUIRED.format("torch")) from missing
+
+try:
+    namespace: Any = import_module("array_api_compat.torch")
+except ImportError:
+    try:  # scikit-learn 1.7 and newer has a copy
+        namespace = import_module("sklearn.externals.array_api_compat.torch")
+    except ImportError as missing:
+        raise ImportError(_REQUIRED.format("array-api-compat, or scikit-learn 1.7 or newer")) from missing
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
