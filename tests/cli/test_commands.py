@@ -8,7 +8,8 @@ import pytest
 from command_line import set_width, symrelu
 
 from symrelu.cli import COMMANDS, app
-from symrelu.cli.commands import load_command
+from symrelu.cli.advice import flags_of
+from symrelu.cli.commands import _ELSEWHERE, load_command
 
 HEAVY = ("numpy", "scipy", "sklearn", "numba")
 
@@ -66,6 +67,19 @@ def test_an_option_with_another_name_is_refused_with_the_right_one(call, command
     said = " ".join(err.split())
     assert f"No such option: {given} " in said
     assert f"{expected})" in said or f"{expected}?" in said
+
+
+@pytest.mark.parametrize("command", ["neighbors", "rank", "report"])
+def test_an_option_of_other_commands_is_refused_with_their_names(call, command):
+    code, _, err = call(command, "graph.csv", "--dry-run")
+    assert code == 2
+    said = " ".join(err.replace("│", " ").split())
+    assert "No such option: --dry-run. It is an option of fit, embed, links and cluster." in said
+
+
+def test_the_commands_that_have_an_option_are_known():
+    for flag, names in _ELSEWHERE.items():
+        assert set(names) == {name for name in COMMANDS if flag in flags_of(name).values()}
 
 
 def test_an_option_that_resembles_none_is_refused(call):

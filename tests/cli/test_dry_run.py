@@ -132,3 +132,21 @@ def test_workers_and_folders(matrix_file, tmp_path, call):
         code, out, err = call(*arguments, "--dry-run")
         assert code == 0, err
         assert "depends on the workers" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "fewer_arrays"),
+    [
+        (["fit", "--rank", 500, "-o", "o.npz"], "--memory 3 or --solver palm"),
+        (["fit", "--rank", 500, "--memory", 3, "-o", "o.npz"], "--solver palm"),
+        (["embed", "--components", 500, "-o", "v.csv"], "--solver palm"),  # it has no --memory
+    ],
+)
+def test_what_to_do_about_memory_is_in_options_of_the_command(command, fewer_arrays, monkeypatch, call):
+    path = sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(3000, 3000))
+    sparse.save_npz("path.npz", path.tocsr())
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
+    code, out, err = call(*command, "path.npz")
+    assert (code, out) == (2, "")
+    advice = f"a FILE in float32, {fewer_arrays} (fewer arrays) or --backend dask on a cluster."
+    assert err.split("Use ")[1].strip() == f"a smaller rank, {advice}"

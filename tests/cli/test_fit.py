@@ -54,6 +54,16 @@ def test_a_fit_that_stops_before_its_matrix_says_so(tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.parametrize(
+    ("limit", "shown"),
+    [(["--max-time", 1e-9], "0 (1 evaluation)"), (["--max-iter", 1], "1 (2 evaluations)")],
+)
+def test_evaluations_are_counted(limit, shown, matrix_file, call):
+    code, out, _ = call("fit", matrix_file, "-r", 2, *limit, "-o", "o.npz")
+    assert code == 0
+    assert f" iterations {shown} " in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
     ("options", "dtype", "backend"),
     [
         ([], "float64", "sparse"),

@@ -3,8 +3,10 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from command_line import symrelu
+from scipy import sparse
 
 from symrelu.cli import app
 from symrelu.cli.inputs import graph_options, read_input, reading_options
@@ -186,3 +188,51 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_the_file_is_read(t
         code, out, err = symrelu(monkeypatch, capsys, *command, tmp_path / "x.csv", tmp_path / "missing.csv")
         assert (code, out) == (2, "")
         assert f"The output folder {tmp_path} cannot be written to." in " ".join(err.split())
+
+
+VALUES = {
+    "nan.npz": (np.nan, "must not contain NaN, but entry (0, 1) is nan. Replace it by a number in the file"),
+    "infinite.npz": (np.inf, "must be finite, without infinity, but entry (0, 1) is inf. Replace it by a"),
+    "negative.npz": (
+        -1,
+        "must be nonnegative, but entry (0, 1) is -1. Replace negative entries in the file by 0, or by their "
+        "absolute values, whichever is intended.",
+    ),
+    "zero.npz": (0, "must have a positive entry, but all are zero: there is nothing to fit."),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("command", [*READERS, "report"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_matrix_that_cannot_be_fitted_is_named(command, name, dense, call):
+    value, message = VALUES[name]
+    matrix = np.ones((4, 4)) - np.eye(4) if value else np.zeros((4, 4))
+    matrix[0, 1] = matrix[1, 0] = value
+    if dense:
+        name = name.replace(".npz", ".npy")
+        np.save(name, matrix)
+    else:
+        sparse.save_npz(name, sparse.csr_array(matrix))
+    code, out, err = call(command, name, *READERS.get(command, ["-o", "r.html"]))
+    assert (code, out) == (2, "")
+    assert f"Error: {name}: The matrix {message}" in err
+    assert not re.search(r"\b[MX]\b|mask=|numpy", err)
+    assert ("--mask" in err) == (command in ("fit", "rank") and name.startswith(("nan", "infinite")))
+
+
+@pytest.mark.parametrize("command", [["fit", "-r", 1, "-o", "u.npz"], ["rank"]])
+def test_a_matrix_with_a_mask_that_is_not_symmetric_is_named(command, call):
+    matrix = np.ones((6, 6)) - np.eye(6)
+    matrix[0, 1] = 5
+    np.save("m.npy", matrix)
+    np.save("mask.npy", np.eye(6, dtype=bool))
+    code, out, err = call(*command, "m.npy", "--mask", "mask.npy")
+    assert (code, out) == (2, "")
+    assert "m.npy: The matrix must be symmetric, but entries (0, 1) and (1, 0) differ by 4. Pass --dir" in err
+    assert ".T" not in err
+
+
+def test_the_name_of_the_matrix_may_resemble_an_option(call):
+    np.save("max_iter=3.npy", -np.ones((4, 4)))
+    assert "Error: max_iter=3.npy: The matrix must be nonnegative" in call("cluster", "max_iter=3.npy")[2]

@@ -152,7 +152,18 @@ def test_ctrl_c_writes_the_best_so_far(graph, call, monkeypatch):
     code, out, _ = call("neighbors", graph, "-o", "v.csv", "--json")
     assert code == 130
     assert json.loads(out)["exact"] is False
+    assert json.loads(out)["status"] == "interrupted"
     assert_array_equal(table("v.csv")[2], np.ones((8, 2)))
+
+
+def test_how_the_search_ended(graph, model, call, tmp_path):
+    options = ["--seed", 0, "--max-iter", 300, "--json"]
+    ended = json.loads(call("neighbors", graph, *options)[1])
+    assert (ended["status"], ended["stopped_because"]) == (None, "the search has ended")
+    early = json.loads(call("neighbors", graph, *options, "--components", 1, "--max-time", 1e-9)[1])
+    assert (early["status"], early["stopped_because"]) == ("max_time", "--max-time was reached")
+    loaded = json.loads(call("neighbors", model, "--json")[1])
+    assert (loaded["status"], loaded["stopped_because"]) == (None, None)
 
 
 def test_ctrl_c_before_anything_was_found(graph, call, monkeypatch, tmp_path):

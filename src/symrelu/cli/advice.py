@@ -96,6 +96,28 @@ _PHRASES = (
     (re.compile(r"^(n_clusters must be .*) or None, got"), r"\1 or 'auto', got"),
     (re.compile(r'duplicates="sum", directed="sum"'), 'duplicates="sum" directed="sum"'),  # to be copied
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
+    (re.compile(r"\bM in float32\b"), "a FILE in float32"),
+)
+
+# A solver with another setting, among the remedies of a fit that does not fit into memory.
+_SMALLER_SOLVER = re.compile(r"\bsolver=LBFGS\((memory=\d+)\)( or )?")
+
+# What is said of a matrix -> the same of a file. {mask} is there if the command has --mask.
+_OF_A_FILE = (
+    (
+        re.compile(r"^(must (?:not contain NaN|be finite, without infinity)): (entry .+? is \S+)\. .*"),
+        r"\1, but \2. Replace it by a number in the file{mask}.",
+    ),
+    (
+        re.compile(r"^(must be nonnegative): (entry .+? is \S+)\. .*"),
+        r"\1, but \2. Replace negative entries in the file by 0, or by their absolute values, whichever is "
+        "intended.",
+    ),
+    (
+        re.compile(r"^(must be symmetric): \S+ - \S+ reaches (\S+) at \((\d+), (\d+)\)\. .*"),
+        r"\1, but entries (\3, \4) and (\4, \3) differ by \2. Pass --directed max to keep the larger, 'sum' to "
+        "add them, or 'mean' to average them.",
+    ),
 )
 
 _FLAG = re.compile(r"--[a-z][a-z-]*")
@@ -163,8 +185,8 @@ _LIMITS = {"--max-iter": Status.MAX_ITER, "--max-time": Status.MAX_TIME}
 def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[str] | None:
     """Return the words of the command that goes on with a fit that was stopped, if it has a checkpoint.
 
-    ``symrelu fit`` is continued by ``symrelu resume``, and every other command by itself. A limit that ended
-    the fit is doubled, since it counts what was done before.
+    ``symrelu fit`` is continued by ``symrelu resume``, and every other command by itself. The limit that ended
+    the fit counts what was done before: it becomes twice what the fit took, in whole seconds or steps.
 
     Parameters
     ----------
@@ -239,6 +261,7 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
             text = text.replace(advice, advice_of(status, flags.values()))
     for pattern, words in _PHRASES:
         text = pattern.sub(words, text)
+    text = _SMALLER_SOLVER.sub(r"\1\2" if "memory" in flags else "", text)
     names = sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True)
     # What the user has typed, such as the file rank=3.csv, is no argument of a function.
     typed = [word for word in sys.argv[1:] if word[:1] != "-" and any(name in word for name in names)]
@@ -251,6 +274,32 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
     for k, word in enumerate(typed):
         text = text.replace(f"\0{k}\0", word)
     return text
+
+
+def about_file(text: str, file: Path, flags: Mapping[str, str] | None = None) -> str:
+    """Return what the library says of a matrix as a message on the file that it was read from.
+
+    Parameters
+    ----------
+    text : str
+    file : Path
+    flags : mapping of str to str, optional
+        As for :func:`for_command_line`. Only a command with ``--mask`` is told to pass one.
+
+    Returns
+    -------
+    text : str
+        A message on something else stays as it is.
+    """
+    found = re.match(r"[MX] (?=must )", text)
+    if found is None:
+        return text
+    flags = current_flags() if flags is None else flags
+    mask = ", or mark it as unobserved with --mask FILE" if "mask" in flags else ""
+    said = text[found.end() :]
+    for pattern, words in _OF_A_FILE:
+        said = pattern.sub(words.replace("{mask}", mask), said)
+    return f"{file}: The matrix {said}"
 
 
 def _with_flag(text: str, name: str, flag: str) -> str:

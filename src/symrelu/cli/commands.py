@@ -7,7 +7,7 @@ Its ``EXAMPLES`` end its help text. The top-level help is made from the table he
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -58,6 +58,9 @@ _SYNONYMS = (
     ("--alpha", "--shrinkage", "--penalty", "--regularization"),
 )
 
+# Options that only some commands have, which the others name.
+_ELSEWHERE = {"--dry-run": ("fit", "embed", "links", "cluster")}
+
 
 class _PlainFlags:
     """Help that names no type for flags, which take no value: Typer 0.29 shows ``--json <bool>``."""
@@ -81,12 +84,20 @@ class PlainCommand(_PlainFlags, TyperCommand):
             if hasattr(unknown, "possibilities"):
                 own = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
                 unknown.possibilities = _meant(unknown.option_name, own) or unknown.possibilities
+                if unknown.option_name in _ELSEWHERE:
+                    unknown.possibilities = []
+                    unknown.message += _owners(_ELSEWHERE[unknown.option_name])
             raise
 
 
 def _meant(name: str, flags: Collection[str]) -> list[str]:
     """Return the options of a command that stand for one that it does not have."""
     return [flag for names in _SYNONYMS if name in names for flag in names if flag in flags]
+
+
+def _owners(commands: Sequence[str]) -> str:
+    """Return what to say of an option that only these commands have."""
+    return f". It is an option of {', '.join(commands[:-1])} and {commands[-1]}."
 
 
 class PlainGroup(_PlainFlags, TyperGroup):

@@ -259,7 +259,7 @@ def _how_computed(result: dict[str, Any]) -> str:
 
 
 def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[tuple[str, Any]]:
-    n_negative = solution.n_negative
+    n_negative, evaluations = solution.n_negative, solution.n_evaluations
     # With a negative column a fit can interpolate M, so the user is told to measure the held-out error.
     if n_negative and not held_out:
         held_out = "not measured: add --held-out 0.1 before you trust a close fit"
@@ -271,7 +271,7 @@ def _summary(solution: Solution, result: dict[str, Any], held_out: str) -> list[
         ("relative error", f"{solution.relative_error:.6g}"),
         ("half squared error", f"{solution.half_squared_error:.6g}"),
         ("error on held-out pairs", held_out),
-        ("iterations", f"{solution.n_iter} ({solution.n_evaluations} evaluations)"),
+        ("iterations", f"{solution.n_iter} ({evaluations} evaluation{'s' if evaluations != 1 else ''})"),
         ("seconds", f"{result['fit_seconds']:.2f}"),
         ("stopped because", result["stopped_because"]),
         ("advice", result["advice"]),

@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from symrelu.cli.options import flag_of, option
-from symrelu.cli.screen import note
+from symrelu.cli.screen import has_read, note
 from symrelu.files import read_matrix
 from symrelu.files.block_folder import BlockFolder, is_block_folder
 from symrelu.files.checks import WrongKind
@@ -177,6 +177,7 @@ def read_input(
         The matrix, and the names of its rows if there are any.
     """
     keywords = reading_options(options)
+    has_read(file)
     if is_block_folder(file):
         return _read_folder(file, options, folders)
     with _naming_models(file), warnings.catch_warnings():

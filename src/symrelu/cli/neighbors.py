@@ -156,6 +156,7 @@ def _missed(estimator: NeighborEmbedding, options: dict[str, Any]) -> str:
 
 def _results(estimator: NeighborEmbedding) -> dict[str, Any]:
     certificate = estimator.certificate_
+    reason = getattr(estimator, "stop_reason_", None)  # loaded ones have none
     return {
         "nodes": len(estimator.item_vectors_),
         "columns": estimator.n_components_,
@@ -165,7 +166,8 @@ def _results(estimator: NeighborEmbedding) -> dict[str, Any]:
         "recall": certificate.recall,
         "precision": certificate.precision,
         "certificate": asdict(certificate),
-        "stopped_because": getattr(estimator, "stop_reason_", None),
+        "status": next((status for status in Status if status.value == reason), None),  # of an early end
+        "stopped_because": None if reason is None else for_command_line(reason),
         "attempts": [asdict(attempt) for attempt in getattr(estimator, "attempts_", ())],
     }
 

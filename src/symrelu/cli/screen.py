@@ -46,6 +46,8 @@ class Output:
     began : float
         When the command was called, by ``time.monotonic``.
     notes, warnings : list of str
+    files : list of Path
+        The files of matrices that were read so far.
     """
 
     json: bool = False
@@ -54,6 +56,7 @@ class Output:
     began: float = field(default_factory=time.monotonic)
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.quiet and self.verbose:
@@ -85,13 +88,33 @@ def _flag(name: str, text: str, *short: str) -> inspect.Parameter:
 
 @contextmanager
 def showing(output: Output) -> Iterator[None]:
-    """Let :func:`report`, :func:`note`, the log and the progress bars follow these options."""
+    """Let :func:`report`, :func:`note`, the log and the progress bars follow these options.
+
+    An error on the matrix names the file that it was read from: see :func:`has_read`.
+    """
     token = _running.set(output)
     with _shown_log() if output.verbose else nullcontext():
         try:
             yield
+        except ValueError as error:
+            text = _naming_file(error, output)
+            if text == str(error):
+                raise
+            raise ValueError(text) from error
         finally:
             _running.reset(token)
+
+
+def _naming_file(error: ValueError, output: Output) -> str:
+    """Return the message of an error, with the file of the matrix if that is what it is about."""
+    from symrelu.cli.advice import about_file  # it loads NumPy, which --help does without
+
+    return about_file(str(error), output.files[-1]) if output.files else str(error)
+
+
+def has_read(file: Path) -> None:
+    """Remember the file of the matrix, for messages about it."""
+    _current().files.append(file)
 
 
 @contextmanager
