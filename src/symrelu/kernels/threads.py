@@ -288,6 +288,11 @@ def run_workers(work: Callable[[int, Callable[[], bool]], None], workers: int) -
         )
 
 
+def compile_rounds() -> None:
+    """Compile what a round of several threads needs."""
+    run_workers(lambda *_: None, 1)
+
+
 def run_tasks(work: Callable[[Task], None], tasks: Iterable[Task], workers: int) -> None:
     """Call ``work(task)`` for each task, in several threads at once; no task may write where another does."""
     supply = deque(tasks)

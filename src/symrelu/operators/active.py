@@ -35,6 +35,7 @@ from symrelu.kernels.row_references import (
     SAMPLED_ROWS,
     References,
     full_slack,
+    integer_directions,
     movement,
     new_references,
     refer,
@@ -288,4 +289,5 @@ def _compile_lists(dtype: np.dtype[Any]) -> None:
     assert candidates.listed is not None
     assert candidates._references is not None
     movement(candidates._references, U)
+    integer_directions(U)
     scan_again(candidates.listed, np.array([1]), *candidates._scanned_by())

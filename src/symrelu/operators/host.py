@@ -12,6 +12,7 @@ from scipy import sparse
 
 from symrelu.kernels.row_systems import solve_systems, whitening
 from symrelu.kernels.sparse_products import sparse_product
+from symrelu.kernels.threads import compile_rounds
 from symrelu.kernels.vectors import (
     add_scaled,
     combined,
@@ -130,6 +131,7 @@ class SupportOperator(ThreadedOperator):
         # others have two.
         one, no_rows = np.ones((1, 1), self.dtype), (np.zeros(1, np.int64), np.empty(0, np.int32))
         whitening(one)
+        compile_rounds()
         compile_for(self.dtype)
         for sides in ((one[:0],), (one[:0], one[:0])):
             solve_systems(*no_rows, one, one, sides)
