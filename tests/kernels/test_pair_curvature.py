@@ -37,6 +37,7 @@ def test_without_reach_it_is_the_change_of_the_gradient(name, label):
 def test_equals_the_reference(name, label, dtype):
     problem = PROBLEMS[label].astype(dtype)
     U, D = factor(problem, 1), factor(problem, 2)
+    U[3] = 0
     found, expected = (
         (op.to_numpy(curvature.product(op.asarray(D))), op.to_numpy(curvature.row_solver(0.5)(op.asarray(D))))
         for op in (OPERATORS[name](problem), OPERATORS["reference"](problem))

@@ -176,7 +176,9 @@ def test_systems_from_ridge_to_solutions(workers, monkeypatch):
     V, right = rng.standard_normal((n, rank)), rng.standard_normal((2, n, rank))
     ridge = V.T @ V / n + np.eye(rank)
     C = whitening(ridge)
-    found = solve_systems(indptr, np.nonzero(support)[1].astype(np.int32), V @ C, C, list(right))
+    sides = [right[0], right[1]]
+    sides[1].flags.writeable = False  # one of them only
+    found = solve_systems(indptr, np.nonzero(support)[1].astype(np.int32), V @ C, C, sides)
     expected = [np.linalg.solve(V[row].T @ V[row] + ridge, right[:, i].T).T for i, row in enumerate(support)]
     assert_allclose(np.stack(found, axis=1), expected, rtol=0, atol=1e-9)
 

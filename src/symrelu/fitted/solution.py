@@ -222,7 +222,10 @@ class Solution(PlotMixin, ModelQueriesMixin):
             ("items", len(self.U)),
             ("rank", f"{self.rank}, of it {self.n_negative} negative" if self.n_negative else self.rank),
             ("relative error", f"{self.relative_error:.4g}"),
-            ("steps", f"{self.n_iter} ({self.n_evaluations} evaluations)"),
+            (
+                "steps",
+                f"{self.n_iter} ({self.n_evaluations} evaluation{'' if self.n_evaluations == 1 else 's'})",
+            ),
             ("solver", self.solver),
         ]
         end = f"{'Converged' if self.converged else 'Not converged'}: {self.stop_reason}. {self.advice}"

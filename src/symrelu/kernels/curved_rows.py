@@ -142,6 +142,8 @@ def solve_groups(first, last, factors, G, out):  # type: ignore[no-untyped-def]
     """Solve the systems of some groups of rows."""
     n, rank = G.shape
     size = UNROLLED * rounds_of(rank)
+    if size % 16 == 0:  # or the vectors of a column would share a few places of the caches
+        size += UNROLLED
     L, x = np.zeros(((size + UNROLLED) * size, LANES), G.dtype), np.zeros((size, LANES), G.dtype)
     for group in range(first, last):
         at = 0

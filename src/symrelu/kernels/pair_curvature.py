@@ -26,16 +26,7 @@ from scipy.sparse import csr_array
 from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
-from symrelu.kernels.pair_passes import (
-    ENTRIES_AT_ONCE,
-    ROWS_AT_ONCE,
-    SLOWNESS,
-    Entries,
-    begin_row,
-    compute_entries,
-    directions,
-    new_desk,
-)
+from symrelu.kernels.pair_passes import ENTRIES_AT_ONCE, ROWS_AT_ONCE, SLOWNESS, Entries
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
 from symrelu.kernels.threads import next_share, run_supply, run_tasks, shares, workers_for
@@ -74,7 +65,6 @@ def curved_pairs(
     n, rank = U.shape
     U = np.ascontiguousarray(U)
     widths = np.sqrt(U.dtype.type(reach) * np.sum(U * U, axis=1))  # their products are reach |u_i| |u_j|
-    none = directions(U, signs, wanted=False)
     workers = workers_for(SLOWNESS * rank * (len(support.indices) + len(listed.indices)))
     parts = shares(n, workers)
     found: list[Any] = [None] * len(parts)
@@ -84,7 +74,7 @@ def curved_pairs(
         part = parts[number]
         first, last = part.start, part.stop
         found[number] = list(
-            curved_part(first, last, U, signs, widths, support, listed, none, zero_weight, at_least, counts)
+            curved_part(first, last, U, signs, widths, support, listed, zero_weight, at_least, counts)
         )
 
     run_tasks(find, range(len(parts)), workers)
@@ -97,20 +87,19 @@ def curved_pairs(
 
 @compiled
 def curved_part(  # type: ignore[no-untyped-def]
-    first, last, U, signs, widths, support, listed, directions, zero_weight, at_least, counts
+    first, last, U, signs, widths, support, listed, zero_weight, at_least, counts
 ):
     """Return the columns, weights and excesses of some rows, and write how many each has."""
     most = support.indptr[last] - support.indptr[first] + listed.indptr[last] - listed.indptr[first]
     pairs = CurvedPairs(
         np.empty(0, np.int64), np.empty(most, np.int32), np.empty(most, U.dtype), np.empty(most, U.dtype)
     )
-    desk, one, at = new_desk(U, directions), U.dtype.type(1), 0
+    own, values, one, at = padded_row(U), np.empty(ENTRIES_AT_ONCE + TOGETHER - 1, U.dtype), U.dtype.type(1), 0
     # By name, since to take an array from a tuple counts as a reference too: see inlined.
-    own, columns, values = desk.own, desk.columns, desk.values
     support_columns, listed_columns = support.indices, listed.indices
     for i in range(first, last):
         before = at
-        begin_row(i, U, signs, directions, desk)
+        lay_out(U, i, signs, own)
         for begin in range(support.indptr[i], support.indptr[i + 1], ENTRIES_AT_ONCE):
             end = min(begin + ENTRIES_AT_ONCE, support.indptr[i + 1])
             inner_products(own, U, support_columns, begin, end - begin, values)
@@ -120,9 +109,10 @@ def curved_part(  # type: ignore[no-untyped-def]
                 write_pair(pairs, at, j, one, free, widths[i] * widths[j], 0 * e if free > 0 else e)
                 at += 1
         for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
-            size = min(ENTRIES_AT_ONCE, listed.indptr[i + 1] - begin)
-            for p in range(compute_entries(listed_columns, begin, size, U, directions, desk)):
-                j, x = columns[p], values[p]
+            end = min(begin + ENTRIES_AT_ONCE, listed.indptr[i + 1])
+            inner_products(own, U, listed_columns, begin, end - begin, values)
+            for p in range(begin, end):
+                j, x = listed_columns[p], values[p - begin]
                 width = widths[i] * widths[j]
                 if x > -width:
                     write_pair(pairs, at, j, zero_weight, -x, width, zero_weight * max(x, 0 * x))

@@ -27,7 +27,7 @@ from symrelu.kernels.row_products import (
 )
 from symrelu.kernels.row_references import full_slack, integer_directions, rounding_of_products
 from symrelu.kernels.threads import next_share, run_supply, workers_for
-from symrelu.kernels.tiles import Sums
+from symrelu.kernels.tiles import ACTIVE, ERROR, FIT, FREE, INNER, POSITIVE, Sums
 from symrelu.kernels.vectors import cross_gram
 
 # A multiplication of single rows takes as long as this many in a product of matrices.
@@ -232,7 +232,7 @@ def add_rows(first, last, U, signs, V, visited, directions, found):  # type: ign
             for p in range(size):
                 square = np.float64(desk.values[p]) * np.float64(desk.values[p])
                 seen += square
-                sums[i, 4] += square
+                sums[i, FREE] += square
         squares[i] = seen
         write_sum(product, out, i)
 
@@ -259,7 +259,7 @@ def add_support(i, U, V, support, at_least, desk, product, sums):  # type: ignor
             desk.columns[count], desk.values[count] = support.indices[p], -e
             count += 1
         add_multiples(V, desk.columns, desk.values, count, product)
-    sums[i, 0], sums[i, 1], sums[i, 4], sums[i, 6] = fit, error, free, inner
+    sums[i, FIT], sums[i, ERROR], sums[i, FREE], sums[i, INNER] = fit, error, free, inner
     return seen
 
 
@@ -278,5 +278,5 @@ def add_zeros(i, U, V, visited, directions, desk, product, sums):  # type: ignor
                 count += 1
         add_multiples(V, desk.columns, desk.values, count, product)
         active += count
-    sums[i, 2], sums[i, 5] = above, active
+    sums[i, POSITIVE], sums[i, ACTIVE] = above, active
     return above

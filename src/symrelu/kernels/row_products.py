@@ -33,7 +33,7 @@ from symrelu.kernels.vector_code import (
 
 _VECTOR_BYTES = 64
 
-# Products that are computed at once.
+# Products that are computed at once; four_of and write_products have an argument for each.
 TOGETHER = 4
 
 # Vectors of a sum of rows that are kept in registers at once.

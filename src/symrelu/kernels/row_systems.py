@@ -63,7 +63,7 @@ def solve_systems(
     right : sequence of ndarray of shape (rows, rank)
         The right-hand sides b, a row for each row of the support.
     """
-    sides = tuple(map(np.ascontiguousarray, right))
+    sides = tuple(np.require(side, requirements=("C", "W")) for side in right)  # of one type for the compiler
     found, transposed = tuple(map(np.empty_like, sides)), np.ascontiguousarray(C.T)
     rows, rank = sides[0].shape
     side = min(len(indices) / max(rows, 1), rank)  # of an average system

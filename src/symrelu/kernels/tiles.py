@@ -48,6 +48,10 @@ class Sums(NamedTuple):
     inner: float  # (M - X) X over the entries of ``fit``
 
 
+# The places of the sums, for compiled functions.
+FIT, ERROR, POSITIVE, NEGATIVE, FREE, ACTIVE, INNER = range(len(Sums._fields))
+
+
 class PackedEntries(NamedTuple):
     """Entries of a matrix sorted by tile, with their positions inside the tile."""
 

@@ -224,7 +224,7 @@ class Operator(ABC):
         The weight of a pair is 1 on the support, zero_weight on the zeros with X > 0, and 0 where the entry is
         unobserved. A zero with X = -b * norm(u_i) * norm(u_j) and b < reach has the weight
         zero_weight (1 - b / reach)^2, because a step can make it positive; with ``at_least``, so have support
-        entries with X > M, from M on.
+        entries with X > M, from M on. Zeros in rows of U that are zero have no weight.
 
         Parameters
         ----------

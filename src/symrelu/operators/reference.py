@@ -78,7 +78,7 @@ class ReferenceOperator(HostOperator):
         near = 1 - distance / xp.where(width > 0, width, xp.ones_like(width))
         part = xp.where(distance <= 0, xp.ones_like(X), xp.where(distance < width, near, xp.zeros_like(X)))
         weights = xp.where(M > 0, xp.ones_like(X), xp.full_like(X, w)) * part**2
-        A = xp.where(self._observed, weights, xp.zeros_like(X))
+        A = xp.where(self._observed & ((M > 0) | (-width < X)), weights, xp.zeros_like(X))
 
         def product(D: Any) -> Any:
             return 2 * ((A * (D @ V.T + V @ D.T)) @ V - residual @ (D * s)) + self.alpha * D
