@@ -217,15 +217,13 @@ class Solution(PlotMixin, ModelQueriesMixin):
 
     def _repr_html_(self) -> str:
         """The card that notebooks show."""
+        plural = "" if self.n_evaluations == 1 else "s"
         rows = [
             ("model", f"{self.model.formula}, {type(self.model).__name__}"),
             ("items", len(self.U)),
             ("rank", f"{self.rank}, of it {self.n_negative} negative" if self.n_negative else self.rank),
             ("relative error", f"{self.relative_error:.4g}"),
-            (
-                "steps",
-                f"{self.n_iter} ({self.n_evaluations} evaluation{'' if self.n_evaluations == 1 else 's'})",
-            ),
+            ("steps", f"{self.n_iter} ({self.n_evaluations} evaluation{plural})"),
             ("solver", self.solver),
         ]
         end = f"{'Converged' if self.converged else 'Not converged'}: {self.stop_reason}. {self.advice}"
