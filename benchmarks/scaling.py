@@ -36,6 +36,7 @@ from symrelu import LBFGS, decompose
 from symrelu.kernels.threads import allowed_threads
 from symrelu.operators.active import ActiveOperator
 
+KINDS = ("plane", "sphere", "blobs", "blocks", "power law", "PubMed")  # in the order of the table
 WAYS = ("imputed+sparse", "imputed+active", "multilevel+active")
 PROBLEMS = [f"{kind}:{n}:1e-3" for kind in ("plane", "blobs", "sphere") for n in (2000, 8000)]
 COLUMNS = (
@@ -180,6 +181,7 @@ def plot(folder: Path) -> None:
     from matplotlib.figure import Figure
 
     rows = json.loads((folder / "scaling.json").read_text())
+    rows.sort(key=lambda row: (KINDS.index(row["problem"]), row["n"], row["target"]))
     print("| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS))
     with (folder / "scaling.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -187,7 +189,7 @@ def plot(folder: Path) -> None:
         for row in rows:
             print(line(row))
             writer.writerow(shortened(row[name]) for name in IN_TABLE)
-    kinds = sorted({row["problem"] for row in rows}, key=[row["problem"] for row in rows].index)
+    kinds = list(dict.fromkeys(row["problem"] for row in rows))
     rows_of_axes, columns = -(-len(kinds) // 3), min(len(kinds), 3)
     figure = Figure(figsize=(3.2 * columns, 0.4 + 2.8 * rows_of_axes), layout="constrained")
     axes = figure.subplots(rows_of_axes, columns, squeeze=False, sharex=True, sharey=True).flat
