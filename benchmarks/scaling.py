@@ -165,8 +165,7 @@ def without_earlier(rows: list[dict[str, Any]], new: dict[str, Any]) -> list[dic
 
 
 def line(row: dict[str, Any]) -> str:
-    # Rows of earlier versions have no "run" and no "cpu".
-    return "| " + " | ".join(shortened(row.get(name, "")) for name in COLUMNS) + " |"
+    return "| " + " | ".join(shortened(row[name]) for name in COLUMNS) + " |"
 
 
 def shortened(value: Any) -> str:
