@@ -1,5 +1,6 @@
 import contextlib
 import os
+import signal
 from importlib.util import find_spec
 
 import pytest
@@ -10,6 +11,8 @@ from symrelu.fitted import new_rows
 from symrelu.kernels import threads
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
+# A job that a script starts in the background ignores Ctrl-C, and so would the processes to which tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.
 collect_ignore = ["example_experiment.py", "example_solver.py"]

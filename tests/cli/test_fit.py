@@ -326,8 +326,6 @@ def test_ctrl_c_keeps_the_best_factor(tmp_path):
 import signal
 from symrelu import cli, decompose
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
-
 def interrupted(*arguments, callback, **settings):
     def press_ctrl_c(progress):
         callback(progress)

@@ -161,7 +161,6 @@ def press_ctrl_c():
     os.killpg(0, signal.SIGINT)
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started without it
     synthetic.QUICK_COLUMNS = synthetic.paper.SYNTHETIC_COLUMNS[:1]
     synthetic.LIMITS = replace(synthetic.LIMITS, max_iter=40)
     Thread(target=press_ctrl_c, daemon=True).start()

@@ -201,9 +201,12 @@ except KeyboardInterrupt:
 def test_ctrl_c_in_the_middle_of_a_pass(workers):
     command = [sys.executable, "-c", INTERRUPTED.format(workers=workers)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[0] == "interrupted\n"
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+    finally:
+        process.kill()  # if it has not ended by itself
     assert process.returncode == 0
 
 
