@@ -3,15 +3,27 @@
 import ast
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from problems_of_size import CASE
 
 import symrelu
 from symrelu import Status, SymReLU
 from symrelu.cli import commands
-from symrelu.cli.advice import advice_of, current_flags, flags_of, following, for_command_line, stopped_early
+from symrelu.cli.advice import (
+    advice_of,
+    current_flags,
+    flags_of,
+    following,
+    for_command_line,
+    refusal_in_options,
+    stopped_early,
+)
 from symrelu.cli.inputs import graph_options
+from symrelu.fit.memory_check import refusal
+from symrelu.fit.memory_model import memory_of
 
 FLAGS = {
     "file": "--file",
@@ -41,6 +53,17 @@ def test_every_status_has_advice_in_options_of_each_command(status, command):
     assert advice.endswith(".")
     assert set(re.findall(r"--[a-z-]+", advice)) <= flags | {"--solver"}
     assert not re.search(r"\b[a-z]\w*=|\w_\w|(?<!--)\binit\b", advice)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_refusal_names_what_each_command_has(command):
+    flags = flags_of(command)
+    case = replace(CASE, rank=400, backend="dense")
+    text = str(refusal_in_options(refusal(case, memory_of(case), 1000), flags))
+    assert set(re.findall(r"--[a-z-]+", text)) <= set(flags.values())
+    assert not re.search(r"\b[a-z]\w*=|\bLBFGS\b", text)
+    assert ("dask" in text) == ("client" in flags and "backend" in flags)
+    assert ("smaller rank" in text) == bool({"rank", "ranks", "n_components"} & set(flags))
 
 
 @pytest.mark.parametrize("status", [Status.MAX_ITER, Status.MAX_TIME, Status.INTERRUPTED])
