@@ -67,11 +67,11 @@ def test_a_refusal_names_what_each_command_has(command):
 
 
 @pytest.mark.parametrize("status", [Status.MAX_ITER, Status.MAX_TIME, Status.INTERRUPTED])
-def test_a_fit_with_a_checkpoint_can_go_on(status):
+def test_a_fit_with_a_checkpoint_can_be_resumed(status):
     flags = flags_of("fit").values()
     assert "With --checkpoint FILE" in advice_of(status, flags)
     advice = advice_of(status, flags, resumes=True)
-    assert "It can go on from its checkpoint" in advice
+    assert "It can be resumed from its checkpoint" in advice
     assert "--checkpoint" not in advice
     assert "checkpoint" not in advice_of(Status.PLATEAU, flags, resumes=True)
 
@@ -96,7 +96,7 @@ def test_a_limit_counts_all_runs():
         ("cluster -o c.csv -- -g.csv", Status.MAX_TIME, "cluster -o c.csv --max-time 60 -- -g.csv"),
     ],
 )
-def test_the_command_that_goes_on(called, status, words, monkeypatch):
+def test_the_command_that_resumes(called, status, words, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["symrelu", *called.split()])
     assert following(status, Path("my.ckpt"), used=29.3) == ["symrelu", *words.split()]
     assert following(status, None, used=29.3) is None

@@ -152,7 +152,7 @@ def advice_of(
     level : int, default=0
         The level at which a multilevel start was stopped, before the matrix itself was fitted.
     resumes : bool, default=False
-        Whether the fit has a checkpoint, from which :func:`following` goes on.
+        Whether the fit has a checkpoint, from which :func:`following` resumes it.
     used : float, default=1
         How many steps or seconds the whole fit took, whichever it was limited to.
 
@@ -176,23 +176,23 @@ def advice_of(
 # Statuses of fits that have not ended by themselves -> what to do if there is a checkpoint.
 _CAN_RESUME = {
     Status.MAX_ITER: (
-        "It can go on from its checkpoint with a larger --max-iter, which counts the steps of all runs: {used} "
-        "so far."
+        "It can be resumed from its checkpoint with a larger --max-iter, which counts the steps of all runs: "
+        "{used} so far."
     ),
     Status.MAX_TIME: (
-        "It can go on from its checkpoint with a larger --max-time, which counts the seconds of all runs: "
+        "It can be resumed from its checkpoint with a larger --max-time, which counts the seconds of all runs: "
         "{used:.2f} so far."
     ),
-    Status.CALLBACK: "It can go on from its checkpoint.",
-    Status.INTERRUPTED: "It can go on from its checkpoint.",
+    Status.CALLBACK: "It can be resumed from its checkpoint.",
+    Status.INTERRUPTED: "It can be resumed from its checkpoint.",
 }
 _LIMITS = {"--max-iter": Status.MAX_ITER, "--max-time": Status.MAX_TIME}
 
 
 def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[str] | None:
-    """Return the words of the command that goes on with a fit that was stopped, if it has a checkpoint.
+    """Return the words of the command that resumes a fit that was stopped, if it has a checkpoint.
 
-    ``symrelu fit`` is continued by ``symrelu resume``, and every other command by itself. The limit that ended
+    ``symrelu fit`` is resumed by ``symrelu resume``, and every other command by itself. The limit that ended
     the fit counts what was done before: it becomes twice what the fit took, in whole seconds or steps.
 
     Parameters
