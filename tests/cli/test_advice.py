@@ -3,15 +3,27 @@
 import ast
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from problems_of_size import CASE
 
 import symrelu
 from symrelu import Status, SymReLU
 from symrelu.cli import commands
-from symrelu.cli.advice import advice_of, current_flags, flags_of, following, for_command_line, stopped_early
+from symrelu.cli.advice import (
+    advice_of,
+    current_flags,
+    flags_of,
+    following,
+    for_command_line,
+    refusal_in_options,
+    stopped_early,
+)
 from symrelu.cli.inputs import graph_options
+from symrelu.fit.memory_check import refusal
+from symrelu.fit.memory_model import memory_of
 
 FLAGS = {
     "file": "--file",
@@ -43,12 +55,23 @@ def test_every_status_has_advice_in_options_of_each_command(status, command):
     assert not re.search(r"\b[a-z]\w*=|\w_\w|(?<!--)\binit\b", advice)
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_refusal_names_what_each_command_has(command):
+    flags = flags_of(command)
+    case = replace(CASE, rank=400, backend="dense")
+    text = str(refusal_in_options(refusal(case, memory_of(case), 1000), flags))
+    assert set(re.findall(r"--[a-z-]+", text)) <= set(flags.values())
+    assert not re.search(r"\b[a-z]\w*=|\bLBFGS\b", text)
+    assert ("dask" in text) == ("client" in flags and "backend" in flags)
+    assert ("smaller rank" in text) == bool({"rank", "ranks", "n_components"} & set(flags))
+
+
 @pytest.mark.parametrize("status", [Status.MAX_ITER, Status.MAX_TIME, Status.INTERRUPTED])
-def test_a_fit_with_a_checkpoint_can_go_on(status):
+def test_a_fit_with_a_checkpoint_can_be_resumed(status):
     flags = flags_of("fit").values()
     assert "With --checkpoint FILE" in advice_of(status, flags)
     advice = advice_of(status, flags, resumes=True)
-    assert "It can go on from its checkpoint" in advice
+    assert "It can be resumed from its checkpoint" in advice
     assert "--checkpoint" not in advice
     assert "checkpoint" not in advice_of(Status.PLATEAU, flags, resumes=True)
 
@@ -73,7 +96,7 @@ def test_a_limit_counts_all_runs():
         ("cluster -o c.csv -- -g.csv", Status.MAX_TIME, "cluster -o c.csv --max-time 60 -- -g.csv"),
     ],
 )
-def test_the_command_that_goes_on(called, status, words, monkeypatch):
+def test_the_command_that_resumes(called, status, words, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["symrelu", *called.split()])
     assert following(status, Path("my.ckpt"), used=29.3) == ["symrelu", *words.split()]
     assert following(status, None, used=29.3) is None

@@ -161,7 +161,7 @@ def test_clusters_that_can_go_on_name_the_command(tmp_path, blocks_file, call):
     for method in ("auto", "linkage"):
         found = json.loads(call(*options, 4, "--method", method, "--json")[1])
         assert found["next"][-5:] == ["--max-iter", "8", "--method", method, "--json"]
-        assert "It can go on from its checkpoint" in found["advice"]
+        assert "It can be resumed from its checkpoint" in found["advice"]
     # Directions have no checkpoint.
     options = ["cluster", blocks_file, "--clusters", 3, "--max-iter", 4, "--method", "directions", "--json"]
     assert "checkpoint" not in json.loads(call(*options)[1])["advice"]

@@ -134,19 +134,47 @@ def test_workers_and_folders(matrix_file, tmp_path, call):
         assert "depends on the workers" in out
 
 
+SMALLER = "a smaller rank, a FILE in float32"
+PALM, DASK = "--solver palm (fewer arrays)", "--backend dask on a cluster"
+SHORT = "--memory 3 (fewer past steps)"
+
+
 @pytest.mark.parametrize(
-    ("command", "fewer_arrays"),
+    ("command", "remedies"),
     [
-        (["fit", "--rank", 500, "-o", "o.npz"], "--memory 3 or --solver palm"),
-        (["fit", "--rank", 500, "--memory", 3, "-o", "o.npz"], "--solver palm"),
-        (["embed", "--components", 500, "-o", "v.csv"], "--solver palm"),  # it has no --memory
+        ("fit --rank 500 -o o.npz", f"{SMALLER}, {SHORT}, {PALM} or {DASK}"),
+        ("fit --rank 500 --memory 3 -o o.npz", f"{SMALLER}, {PALM} or {DASK}"),
+        ("rank --ranks 500", f"{SMALLER}, {SHORT}, {PALM} or {DASK}"),
+        # The others have no --memory.
+        ("embed --components 500 -o v.csv", f"{SMALLER}, {PALM} or {DASK}"),
+        ("cluster --clusters 500", f"{SMALLER}, {PALM} or {DASK}"),
+        ("links --components 500", f"{SMALLER}, {PALM} or {DASK}"),
+        ("evaluate --components 500", f"{SMALLER}, {PALM} or {DASK}"),
+        # These have no --solver, and no --backend or none for a cluster.
+        ("neighbors --components 500", "a smaller rank"),
+        ("neighbors --components 500 --backend dense", "a smaller rank or --backend sparse"),
+        ("neighbors --components 2", "a machine with more memory"),  # it begins with more columns than that
+        ("report --components 500 -o o.html", "a smaller rank or a FILE in float32"),
     ],
 )
-def test_what_to_do_about_memory_is_in_options_of_the_command(command, fewer_arrays, monkeypatch, call):
+def test_what_to_do_about_memory_is_in_options_of_the_command(command, remedies, monkeypatch, call):
     path = sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(3000, 3000))
     sparse.save_npz("path.npz", path.tocsr())
     monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
-    code, out, err = call(*command, "path.npz")
+    code, out, err = call(*command.split(), "path.npz")
     assert (code, out) == (2, "")
-    advice = f"a FILE in float32, {fewer_arrays} (fewer arrays) or --backend dask on a cluster."
-    assert err.split("Use ")[1].strip() == f"a smaller rank, {advice}"
+    assert err.split("Use ")[1].strip() == f"{remedies}."
+
+
+def test_a_fit_that_resumes_has_its_settings(matrix_file, monkeypatch, call):
+    assert call("fit", matrix_file, "-r", 3, "--max-iter", 1, "--checkpoint", "c.ckpt", "-o", "o.npz")[0] == 0
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
+    code, out, err = call("resume", "c.ckpt", "--max-iter", 9)
+    assert (code, out) == (2, "")
+    assert err.strip().endswith("Use a machine with more memory.")
+
+
+def test_a_dry_run_advises_what_the_command_has(matrix_file, monkeypatch, call):
+    monkeypatch.setattr(memory_check, "available_memory", lambda: 1000)
+    refusal = json.loads(call("embed", matrix_file, "--components", 60, "--dry-run", "--json")[1])["refusal"]
+    assert refusal.endswith(f" Use {SMALLER} or {DASK}.")

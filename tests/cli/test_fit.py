@@ -44,7 +44,8 @@ def test_a_fit_that_stops_before_its_matrix_says_so(tmp_path, monkeypatch, capsy
     assert "--max-time was reached at level" in shown
     assert "of the multilevel start, before M itself was fitted" in shown
     assert (
-        "it is a guess. Give it more time. It can go on from its checkpoint with a larger --max-time" in shown
+        "it is a guess. Give it more time. It can be resumed from its checkpoint with a larger --max-time"
+        in shown
     )
     assert shown.endswith(f"Next: symrelu resume {checkpoint} --max-time 2")
     assert Solution.load(tmp_path / "fit.npz").level > 0

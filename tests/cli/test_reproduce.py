@@ -146,7 +146,7 @@ def test_reproduce_refuses_before_the_work(tmp_path, monkeypatch, capsys, no_dat
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_keeps_the_cells_that_ended(tmp_path, monkeypatch, capsys, jobs):
-    """Stopped after the first cell, the run says how to go on, and goes on."""
+    """Stopped after the first cell, the run says how to resume it, and is resumed."""
     program = """
 import os, signal, time
 from pathlib import Path

@@ -381,7 +381,7 @@ def test_the_default_number_of_columns():
 
 
 def test_automatic_number_of_columns_and_a_checkpoint(tmp_path, monkeypatch):
-    """The choice is in the file: a fit that goes on does not choose again."""
+    """The choice is in the file: a fit that resumes does not choose again."""
     M, _ = make_relu_gram(60, 2, random_state=0)
     model = SymReLU("auto", max_iter=30, tol=1e-3, checkpoint=tmp_path / "auto.ckpt")
     first = clone(model).fit(M)

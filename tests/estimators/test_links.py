@@ -250,6 +250,9 @@ def test_attributes():
     assert_array_equal(predictor.signature_, [1, 1, 1, 1, -1])
     assert predictor.embedding_.shape == (30, 5)
     assert predictor.n_features_in_ == 30
+    assert_array_equal(
+        predictor.link_scores_.score_pairs([0, 1], [2, 7]), predictor.score_pairs([0, 1], [2, 7])
+    )
 
 
 @pytest.mark.parametrize("kind", [np.array, sparse.csr_array])
@@ -652,7 +655,12 @@ def test_bad_questions(fitted, question, error, message):
 
 @pytest.mark.parametrize(
     "question",
-    [lambda p: p.top_links(1), lambda p: p.top_k([0], 1), lambda p: p.score_pairs([0], [1])],
+    [
+        lambda p: p.top_links(1),
+        lambda p: p.top_k([0], 1),
+        lambda p: p.score_pairs([0], [1]),
+        lambda p: p.link_scores_,
+    ],
 )
 def test_must_be_fitted_first(question):
     with pytest.raises(NotFittedError):

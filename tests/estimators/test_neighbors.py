@@ -364,6 +364,18 @@ def test_saved_and_loaded(tmp_path, dtype):
     assert_array_equal(loaded.transform(rows), model.transform(rows))
 
 
+def test_the_backend_comes_back_from_a_file(tree, tmp_path):
+    path = tmp_path / "tree.npz"
+    for backend in ("auto", "dense", "cuda"):  # there need be no GPU
+        model = clone(tree).set_params(backend=backend)
+        model.vectors_ = tree.vectors_
+        model.save(path)
+        assert NeighborEmbedding.load(path).backend == backend
+    with pytest.raises(ValueError, match=r"backend must be one of .* got 'abacus'"):
+        model.set_params(backend="abacus").save(path)
+    assert NeighborEmbedding.load(path).backend == "cuda"  # the file of before
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.dtype("float16"), "float16"])
 def test_types_of_numpy(dtype):
     model = NeighborEmbedding(dtype=dtype, **QUICK).fit(TREE)

@@ -450,7 +450,7 @@ def test_files_of_earlier_versions_name_the_same_fit(path):
 
 
 def test_a_thousand_flipped_bits_and_a_thousand_cuts(path):
-    """Each is refused by name, or changes nothing of what the fit goes on from."""
+    """Each is refused by name, or changes nothing of what the fit resumes from."""
     matrix, _ = make_relu_gram(5, 1, random_state=0)
 
     def fit(steps, **checkpoint):

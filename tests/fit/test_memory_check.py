@@ -1,12 +1,13 @@
 """Fits that cannot fit into memory are refused before any work, with the figures and what to do."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from problems_of_size import CASE, graph, memory
 
-from symrelu import LBFGS, PALM, Problem, SymReLU, decompose
+from symrelu import LBFGS, PALM, NeighborEmbedding, Problem, SymReLU, decompose
 from symrelu.fit import memory_check as module
 from symrelu.fit.memory_model import memory_of
 from symrelu.kernels.memory import in_words
@@ -32,8 +33,9 @@ def test_what_cannot_fit_is_refused_before_any_work(monkeypatch):
         decompose(M, 64, init="random", max_iter=20)
     message = str(refused.value)
     assert f"500 items with rank 64 needs {in_words(needed)} in addition to M" in message
-    remedies = "solver=LBFGS(memory=3) or solver='palm' (fewer arrays) or backend='dask' on a cluster."
-    assert message.endswith(f"Use a smaller rank, M in float32, {remedies}")
+    of_the_solver = "solver=LBFGS(memory=3) (fewer past steps), solver='palm' (fewer arrays)"
+    others = f"{of_the_solver} or backend='dask' on a cluster."
+    assert message.endswith(f"Use a smaller rank, M in float32, {others}")
     pretend(monkeypatch, memory(Problem.of(M), 64, init="random", solver=LBFGS(memory=3)).least)
     with pytest.raises(AssertionError, match="work was done"):  # the remedy helps
         decompose(M, 64, init="random", solver=LBFGS(memory=3))
@@ -67,4 +69,26 @@ def test_a_list_that_may_stay_short_is_no_reason_to_refuse(monkeypatch):
     ],
 )
 def test_remedies_are_those_that_help(case, remedies):
-    assert remedies in module.refusal(case, memory_of(case), 1000)
+    assert remedies in str(module.refusal(case, memory_of(case), 1000))
+
+
+def test_remedies_are_those_that_can_be_chosen():
+    refusal = module.refusal(CASE, memory_of(CASE), 1000)
+    assert str(refusal.within(["rank", "backend"])) == f"{refusal.figures} Use a smaller rank."  # no client
+    assert str(refusal.within([])) == f"{refusal.figures} Use a machine with more memory."
+
+
+def test_a_refusal_comes_back_from_another_process():
+    error = module.TooLittleMemory(module.refusal(CASE, memory_of(CASE), 1000))
+    there = pickle.loads(pickle.dumps(error))
+    assert (str(there), there.refusal) == (str(error), error.refusal)
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedies"),
+    [({"n_components": 30}, "a smaller rank"), ({}, "a machine with more memory")],
+)
+def test_a_search_advises_what_it_has(settings, remedies, monkeypatch):
+    pretend(monkeypatch, 1000)
+    with pytest.raises(module.TooLittleMemory, match=rf"Use {remedies}\.$"):
+        NeighborEmbedding(**settings).fit(graph(100, 6))

@@ -1,4 +1,4 @@
-"""Fits that are killed go on, to the same factor."""
+"""Fits that are killed resume, to the same factor."""
 
 import os
 import subprocess
@@ -73,7 +73,7 @@ def test_a_finished_fit_is_not_made_again(path):
     again = decompose(M, 4, random_state=0, checkpoint=path, callback=calls.append)
     assert_same(first, again)
     assert not calls
-    # A smaller tolerance goes on from there.
+    # A smaller tolerance resumes from there.
     assert decompose(M, 4, random_state=0, checkpoint=path, tol=1e-6).n_iter > first.n_iter
 
 

@@ -103,7 +103,9 @@ def test_a_loaded_model_asks_its_device(M, asked, tmp_path):
     path = tmp_path / "model.npz"
     SymReLU(3, backend="torch", **SETTINGS).fit(M).save(path)
     SymReLU.load(path).transform(M[:3] * 1.5)
-    assert asked == [("transform_rows", "cpu")]
+    NeighborEmbedding(2, backend="torch", random_state=0, max_iter=1).fit(M).save(path)
+    NeighborEmbedding.load(path).top_k([0], 2)
+    assert asked == [("transform_rows", "cpu"), ("top_k", "cpu")]
 
 
 def test_a_search_counts_on_its_device(asked, monkeypatch):

@@ -191,6 +191,7 @@ CHANGES = {
         "its format is not symrelu.fitted.NeighborVectors, version 1",
     ),
     "a later version": (in_header(version=2), "its format is not symrelu.fitted.NeighborVectors, version 1"),
+    "no backend": (in_header(backend="abacus"), "backend must be one of .*, got 'abacus'"),
     "too few names": (in_header(names=["a"]), "its header must have a name for each of its 20 nodes"),
     "no list of names": (in_header(names={"a": 1}), "its header must have a name for each of its 20 nodes"),
     "a number as name": (in_header(names=[0.5] * 20), "names must be strings, integers .*, got 0.5"),

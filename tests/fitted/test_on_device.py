@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import decompose
+from symrelu import LinkPredictor, decompose
 from symrelu.fitted import Linear, LinkScores, Logistic, NeighborVectors, SymmetricReLU, TwoFactor
 from symrelu.fitted.certificate import certify
 from symrelu.kernels.neighbor_counts import edges_of
@@ -182,6 +182,14 @@ def test_the_certificate_is_that_of_the_host(device, name, dtype):
 
 
 @on_each_device
+def test_a_fitted_predictor_is_asked_by_its_scores(device):
+    predictor = LinkPredictor(3, n_init=1, random_state=0).fit(GRAPHS["grid"])
+    found = on_device.top_links(predictor.link_scores_, 5, exclude=predictor.known_, device=device)
+    for own, here in zip(predictor.top_links(5), found, strict=True):
+        assert_allclose(here, own)
+
+
+@on_each_device
 def test_nothing_is_larger_than_a_block(device):
     n = 600
     model = SymmetricReLU(np.ones((n, 3), np.float32), np.ones(3, np.float32))  # all scores are equal
@@ -216,7 +224,9 @@ def test_what_is_refused():
         on_device.top_k(model, [0], 0, device="cpu")
     with pytest.raises(TypeError, match="needs a SymmetricReLU"):
         on_device.transform(Linear(model.U, model.signature), np.ones((1, 4)), device="cpu")
-    with pytest.raises(TypeError, match="needs a LinkScores"):
+    with pytest.raises(
+        TypeError, match=r"needs a LinkScores, got .*\. Pass link_scores_ of a fitted LinkPredictor"
+    ):
         on_device.top_links(model, 1, device="cpu")
     links = LinkScores(model.U, model.signature, np.ones(4), 1.0)
     with pytest.raises(ValueError, match="k must be"):

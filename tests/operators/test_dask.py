@@ -306,7 +306,7 @@ def test_failures_say_what_happened_and_lose_nothing(digits, tmp_path, monkeypat
         fails(r"block-0-1\.npz of a block folder cannot be read: No such file", lambda: change_and_kill(b""))
         block.write_bytes(content)
 
-        # All workers are gone for good: an error in bounded time, and the checkpoint goes on.
+        # All workers are gone for good: an error in bounded time, and the fit resumes from the checkpoint.
         monkeypatch.setattr(cluster_workers, "PATIENCE", 1.0)
         begin = time.monotonic()
         fails("has lost all of its workers", lambda: workers.scale(0), checkpoint=tmp_path / "fit.ckpt")

@@ -12,10 +12,15 @@ import shlex
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from symrelu.cli.commands import COMMANDS, load_command
 from symrelu.fitted.history import Status
+
+if TYPE_CHECKING:
+    from symrelu.fit.memory_check import Refusal
 
 # Status -> sentences. One that names an option is left out if the command does not have it.
 _ADVICE: dict[Status, tuple[str, ...]] = {
@@ -97,10 +102,12 @@ _PHRASES = (
     (re.compile(r'duplicates="sum", directed="sum"'), 'duplicates="sum" directed="sum"'),  # to be copied
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
     (re.compile(r"\bM in float32\b"), "a FILE in float32"),
+    (re.compile(r"\bsolver=LBFGS\((memory=\d+)\)"), r"\1"),
 )
 
-# A solver with another setting, among the remedies of a fit that does not fit into memory.
-_SMALLER_SOLVER = re.compile(r"\bsolver=LBFGS\((memory=\d+)\)( or )?")
+# What a remedy changes -> options of which a command has one if it can change that. All commands that read a
+# FILE have --header.
+_CHANGED_BY = {"rank": ("rank", "ranks", "n_components"), "M": ("header",)}
 
 # What is said of a matrix -> the same of a file. {mask} is there if the command has --mask.
 _OF_A_FILE = (
@@ -145,7 +152,7 @@ def advice_of(
     level : int, default=0
         The level at which a multilevel start was stopped, before the matrix itself was fitted.
     resumes : bool, default=False
-        Whether the fit has a checkpoint, from which :func:`following` goes on.
+        Whether the fit has a checkpoint, from which :func:`following` resumes it.
     used : float, default=1
         How many steps or seconds the whole fit took, whichever it was limited to.
 
@@ -169,23 +176,23 @@ def advice_of(
 # Statuses of fits that have not ended by themselves -> what to do if there is a checkpoint.
 _CAN_RESUME = {
     Status.MAX_ITER: (
-        "It can go on from its checkpoint with a larger --max-iter, which counts the steps of all runs: {used} "
-        "so far."
+        "It can be resumed from its checkpoint with a larger --max-iter, which counts the steps of all runs: "
+        "{used} so far."
     ),
     Status.MAX_TIME: (
-        "It can go on from its checkpoint with a larger --max-time, which counts the seconds of all runs: "
+        "It can be resumed from its checkpoint with a larger --max-time, which counts the seconds of all runs: "
         "{used:.2f} so far."
     ),
-    Status.CALLBACK: "It can go on from its checkpoint.",
-    Status.INTERRUPTED: "It can go on from its checkpoint.",
+    Status.CALLBACK: "It can be resumed from its checkpoint.",
+    Status.INTERRUPTED: "It can be resumed from its checkpoint.",
 }
 _LIMITS = {"--max-iter": Status.MAX_ITER, "--max-time": Status.MAX_TIME}
 
 
 def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[str] | None:
-    """Return the words of the command that goes on with a fit that was stopped, if it has a checkpoint.
+    """Return the words of the command that resumes a fit that was stopped, if it has a checkpoint.
 
-    ``symrelu fit`` is continued by ``symrelu resume``, and every other command by itself. The limit that ended
+    ``symrelu fit`` is resumed by ``symrelu resume``, and every other command by itself. The limit that ended
     the fit counts what was done before: it becomes twice what the fit took, in whole seconds or steps.
 
     Parameters
@@ -261,7 +268,6 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
             text = text.replace(advice, advice_of(status, flags.values()))
     for pattern, words in _PHRASES:
         text = pattern.sub(words, text)
-    text = _SMALLER_SOLVER.sub(r"\1\2" if "memory" in flags else "", text)
     names = sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True)
     # What the user has typed, such as the file rank=3.csv, is no argument of a function.
     typed = [word for word in sys.argv[1:] if word[:1] != "-" and any(name in word for name in names)]
@@ -274,6 +280,26 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
     for k, word in enumerate(typed):
         text = text.replace(f"\0{k}\0", word)
     return text
+
+
+def refusal_in_options(refusal: Refusal, flags: Mapping[str, str] | None = None) -> Refusal:
+    """Return why a fit is refused, with those remedies alone that the command has, in its options.
+
+    Parameters
+    ----------
+    refusal : Refusal
+    flags : mapping of str to str, optional
+        As for :func:`for_command_line`.
+
+    Returns
+    -------
+    refusal : Refusal
+    """
+    flags = current_flags() if flags is None else flags
+    changed = {name for name, options in _CHANGED_BY.items() if not flags.keys().isdisjoint(options)}
+    possible = refusal.within(flags.keys() | changed)
+    remedies = (one._replace(text=for_command_line(one.text, flags)) for one in possible.remedies)
+    return replace(possible, remedies=tuple(remedies))
 
 
 def about_file(text: str, file: Path, flags: Mapping[str, str] | None = None) -> str:

@@ -133,7 +133,7 @@ def _found(estimator: SymReLUClustering) -> dict[str, Any]:
 
 
 def _early_end(estimator: SymReLUClustering) -> dict[str, Any]:
-    """Return which methods were stopped before the end of their fits, and how to go on."""
+    """Return which methods were stopped before the end of their fits, and how to resume them."""
     early = {
         name: status
         for name, status in estimator.statuses_.items()

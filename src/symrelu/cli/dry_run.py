@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from symrelu import Cost, estimate_cost
-from symrelu.cli.advice import for_command_line
+from symrelu.cli.advice import refusal_in_options
 from symrelu.cli.progress import working
 from symrelu.cli.screen import report
 from symrelu.estimators.planned_fits import CHOICE, planned_fits
@@ -81,7 +81,9 @@ def estimate(
     on_workers = {} if workers is None else {"backend": "dask"}
     with working("estimating"):
         cost = estimate_cost(problem, **{**settings, **on_workers})
-    return Estimate(replace(cost, refusal=for_command_line(cost.refusal)), count, method, at_most)
+    if cost.refusal is not None:
+        cost = replace(cost, refusal=refusal_in_options(cost.refusal))
+    return Estimate(cost, count, method, at_most)
 
 
 def report_costs_of_estimator(

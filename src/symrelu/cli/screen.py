@@ -235,6 +235,10 @@ def _reason(error: BaseException) -> str:
         return f"{error.strerror}. What was being written is incomplete; files that exist are complete."
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory. Use a part of the data, or a machine with more memory."
+    if hasattr(error, "refusal"):  # the fit does not fit into memory
+        from symrelu.cli.advice import refusal_in_options
+
+        return str(refusal_in_options(error.refusal))
     return _in_words(str(error)) or type(error).__name__
 
 

@@ -49,7 +49,7 @@ class SymReLU(
         Number of columns of the embedding (``rank`` of :func:`~symrelu.decompose`), by default 16, or the
         number of items if that is smaller. "auto" lets :func:`~symrelu.select_rank` choose it by held-out
         pairs, which takes many fits, run by ``n_jobs`` processes. Ctrl-C ends the selection, and the fit
-        goes on with the best number found so far.
+        continues with the best number found so far.
     n_negative : setting
         With negative columns, X is (U * signature) U^T.
     affinity : {"precomputed", "self_tuning"}, default="precomputed"

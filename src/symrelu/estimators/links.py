@@ -97,6 +97,8 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         The root mean square of the entries of N, :math:`\sigma` above.
     shrinkage_ : float
         The shrinkage of the fits.
+    link_scores_ : LinkScores
+        The model that scores pairs, for queries by index such as :func:`symrelu.fitted.on_device.top_links`.
     known_ : csr_array of bool of shape (n_nodes, n_nodes)
         The links in the input of ``fit``, in both directions.
     fits_ : tuple of FitSummary
@@ -131,9 +133,8 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
 
     Notes
     -----
-    Self loops are ignored: they are not counted in the degrees, not fitted, and never predicted.
-
-    In the descriptions of ``score_pairs`` and ``reconstruct``, X and max(0, X) are the scores, and M is B.
+    Self loops are ignored: they are not counted in the degrees, not fitted, and never predicted. In the
+    descriptions of ``score_pairs`` and ``reconstruct``, X and max(0, X) are the scores, and M is B.
 
     Examples
     --------
@@ -373,7 +374,7 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         The two are a named tuple. If the input of ``fit`` had names, its attribute ``names`` holds those of the
         pairs. Its method ``to_frame`` returns a table with the columns ``first``, ``second`` and ``score``.
         """
-        answers = answers_of(self._model, self.backend)
+        answers = answers_of(self.link_scores_, self.backend)
         pairs, scores = answers.top_links(k, exclude=self._excluded(exclude_known, exclude))
         return Links.of(pairs, scores, getattr(self, "node_names_", None))
 
@@ -387,10 +388,13 @@ class LinkPredictor(SavedModelMixin, NamedQueriesMixin, DecompositionEstimator):
         return others if known is None else sparse.csr_array(known + others)
 
     @property
-    def _model(self) -> LinkScores:
+    def link_scores_(self) -> LinkScores:
+        """The model that scores pairs."""
         check_is_fitted(self, "embedding_")
         embedding, roots = self.embedding_, self.root_degrees_
         cached = getattr(self, "_cached_model", None)
         if cached is None or cached.U is not embedding or cached.root_degrees is not roots:
             cached = self._cached_model = LinkScores(embedding, self.signature_, roots, self.smoothing_)
         return cached
+
+    _model = link_scores_  # by which the queries answer

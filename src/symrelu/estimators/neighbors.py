@@ -283,7 +283,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         return self._ranking_of(nodes, lambda found: answers.top_k(found, k))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the vectors, graph, certificate and names to an npz file (arrays and JSON, no pickle).
+        """Write the vectors, graph, certificate, names and backend to an npz file (arrays and JSON, no pickle).
 
         Names must be strings, integers or tuples of these; others raise an error before anything is written.
         Set ``node_names_`` to other names, or delete it, to save such a model.
@@ -293,7 +293,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
         path : str or path-like
         """
         check_is_fitted(self)
-        replace(self.vectors_, names=getattr(self, "node_names_", None)).save(path)
+        replace(self.vectors_, names=getattr(self, "node_names_", None), backend=self.backend).save(path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> NeighborEmbedding:
@@ -301,9 +301,9 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
 
         All pairs are compared with the graph again; a file that does not have the certificate it claims is
         refused. The loaded estimator is one that was fitted to the plain graph with ``n_components`` set to the
-        number of columns in the file, and has the names of the nodes: weights and loops are not in the file. It
-        has no ``attempts_``, ``n_iter_`` and ``stop_reason_``, and of several nodes with the same edges,
-        ``transform`` always returns the vector of the first, even if their weights were different.
+        number of columns in the file, with the names of the nodes and the ``backend``: weights and loops are
+        not in the file. It has no ``attempts_``, ``n_iter_`` and ``stop_reason_``, and of several nodes with
+        the same edges, ``transform`` always returns the vector of the first, even if their weights differed.
 
         Parameters
         ----------
@@ -319,6 +319,7 @@ class NeighborEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Decom
             n_components=rank,
             dtype=vectors.item_vectors.dtype.name,
             n_negative=int(np.sum(vectors.signature < 0)),
+            backend=vectors.backend,
         )
         model.n_features_in_ = n
         model.vectors_ = vectors

@@ -12,7 +12,7 @@ import numpy as np
 from symrelu.fit.backends import check_settings_supported
 from symrelu.fit.calibration import calibrate
 from symrelu.fit.loop import Callback
-from symrelu.fit.memory_check import available_for, cannot_fit, refusal
+from symrelu.fit.memory_check import Refusal, available_for, cannot_fit, refusal
 from symrelu.fit.memory_model import Case, Memory, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start, documented, values_of
 from symrelu.kernels.memory import in_words
@@ -86,8 +86,8 @@ class Cost:
         ends depends on M.
     fit_seconds : Range or None
         Of a fit, without its start and without compilation: the product of the two ranges, within ``max_time``.
-    refusal : str
-        Why the fit would be refused, with the figures and what to do; empty if it fits into memory.
+    refusal : Refusal or None
+        Why the fit would be refused: its text has the figures and what to do. None if it fits into memory.
     """
 
     n: int
@@ -102,7 +102,7 @@ class Cost:
     seconds_per_evaluation: Range | None
     evaluations: Range
     fit_seconds: Range | None
-    refusal: str = ""
+    refusal: Refusal | None = None
 
     @property
     def fits(self) -> bool:
@@ -110,7 +110,7 @@ class Cost:
 
         It may need a fifth less than was counted, so more than 1.25 times what is available is refused.
         """
-        return not self.refusal
+        return self.refusal is None
 
     def as_dict(self) -> dict[str, Any]:
         """Return all figures as plain values, for JSON."""
@@ -118,7 +118,7 @@ class Cost:
         for name in ("seconds_per_evaluation", "evaluations", "fit_seconds"):
             plain[name] = None if plain[name] is None else list(plain[name])
         plain["memory"] |= {"rest": self.memory.rest, "total": self.memory.total}
-        return plain | {"fits": self.fits}
+        return plain | {"fits": self.fits, "refusal": "" if self.fits else str(self.refusal)}
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the figures as names with texts."""
@@ -277,11 +277,11 @@ def _cost(case: Case, degrees: np.ndarray, limits: Limits) -> Cost:
     available = available_for(case.backend)
     name = type(case.solver).__name__
     evaluations = _evaluations(case, limits.max_iter)
-    refused = ""
+    refused = None
     if available is not None and cannot_fit(memory, available):
         refused = refusal(case, memory, available)
     per, seconds = None, None
-    if case.backend != "dask" and not refused:
+    if case.backend != "dask" and refused is None:
         with single_threaded_blas(), kept_threads():
             timed = calibrate(case, degrees)
         least, most = _NEWTON_PER_LBFGS if name == "Newton" else (1.0, 1.0)

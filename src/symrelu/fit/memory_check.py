@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
 from symrelu.fit.device_memory import free_on_device
 from symrelu.fit.memory_model import Case, Memory, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
@@ -15,8 +19,59 @@ TOLERANCE = 1.25
 _SHORT_MEMORY = 3
 
 
+class Remedy(NamedTuple):
+    """A way to need less memory.
+
+    Attributes
+    ----------
+    text : str
+        What to use.
+    changes : tuple of str
+        The arguments of :func:`symrelu.decompose` that it changes, and "memory" if it is that of the solver.
+    """
+
+    text: str
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a fit is refused. As text, it has the figures and what to do.
+
+    Attributes
+    ----------
+    figures : str
+    remedies : tuple of Remedy
+    """
+
+    figures: str
+    remedies: tuple[Remedy, ...]
+
+    def __str__(self) -> str:
+        *others, last = [remedy.text for remedy in self.remedies] or ["a machine with more memory"]
+        return f"{self.figures} Use {', '.join(others)}{' or ' if others else ''}{last}."
+
+    def within(self, settings: Collection[str]) -> Refusal:
+        """Return the refusal with those remedies alone that change nothing but these settings."""
+        return replace(self, remedies=tuple(one for one in self.remedies if {*one.changes} <= {*settings}))
+
+
+class TooLittleMemory(MemoryError):
+    """A fit is refused because it cannot fit into memory.
+
+    Attributes
+    ----------
+    refusal : Refusal
+        Whoever does not let users change all settings of a fit raises the error again with fewer remedies.
+    """
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal)
+        self.refusal = refusal
+
+
 def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run, limits: Limits) -> None:
-    """Raise a MemoryError if a fit cannot fit into the memory that is available.
+    """Raise a TooLittleMemory if a fit cannot fit into the memory that is available.
 
     Parameters
     ----------
@@ -30,7 +85,7 @@ def check_memory_of_fit(problem: Problem, model: Model, start: Start, run: Run, 
         return
     memory = memory_of(case)
     if cannot_fit(memory, available):
-        raise MemoryError(refusal(case, memory, available))
+        raise TooLittleMemory(refusal(case, memory, available))
 
 
 def cannot_fit(memory: Memory, available: int | None) -> bool:
@@ -38,24 +93,29 @@ def cannot_fit(memory: Memory, available: int | None) -> bool:
     return available is not None and memory.least > TOLERANCE * available
 
 
-def refusal(case: Case, memory: Memory, available: int) -> str:
+def refusal(case: Case, memory: Memory, available: int) -> Refusal:
     """Return why a fit is refused: the figures, and what to do."""
-    remedies = ["a smaller rank"]
-    if case.dtype.itemsize > 4:
-        remedies.append("M in float32")
-    if case.index_bytes and case.backend in ("dense", "reference"):
-        remedies.append("backend='sparse'")
-    if memory.factors > memory.least / 2 and case.past_steps:
-        short = [f"solver=LBFGS(memory={_SHORT_MEMORY})"] * (case.past_steps > _SHORT_MEMORY)
-        remedies.append(" or ".join([*short, "solver='palm'"]) + " (fewer arrays)")
-    if case.backend != "dask":
-        remedies.append("backend='dask' on a cluster")
-    return (
+    figures = (
         f"A fit of {case.n} items with rank {case.rank} needs {in_words(memory.least)} in addition to M; "
         f"{in_words(available)} are available. M as packed takes {in_words(memory.matrix)}, the factor and the "
-        f"state of the solver {in_words(memory.factors)}, the tiles {in_words(memory.tiles)}. "
-        f"Use {', '.join(remedies[:-1])}{' or ' if len(remedies) > 1 else ''}{remedies[-1]}."
+        f"state of the solver {in_words(memory.factors)}, the tiles {in_words(memory.tiles)}."
     )
+    return Refusal(figures, tuple(_remedies(case, memory)))
+
+
+def _remedies(case: Case, memory: Memory) -> Iterator[Remedy]:
+    """Yield what to do, without what would not help."""
+    yield Remedy("a smaller rank", ("rank",))
+    if case.dtype.itemsize > 4:
+        yield Remedy("M in float32", ("M",))
+    if case.index_bytes and case.backend in ("dense", "reference"):
+        yield Remedy("backend='sparse'", ("backend",))
+    if memory.factors > memory.least / 2 and case.past_steps:
+        if case.past_steps > _SHORT_MEMORY:
+            yield Remedy(f"solver=LBFGS(memory={_SHORT_MEMORY}) (fewer past steps)", ("solver", "memory"))
+        yield Remedy("solver='palm' (fewer arrays)", ("solver",))
+    if case.backend != "dask":
+        yield Remedy("backend='dask' on a cluster", ("backend", "client"))
 
 
 def available_for(backend: str) -> int | None:

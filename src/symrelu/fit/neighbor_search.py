@@ -21,6 +21,7 @@ from scipy import sparse
 
 from symrelu.fit.decompose import decompose
 from symrelu.fit.loop import FitProgress
+from symrelu.fit.memory_check import TooLittleMemory
 from symrelu.fit.narration import LineTimer, logger, narrated
 from symrelu.fit.neighbor_goal import Attempt, Found, Goal
 from symrelu.fit.separation import Separation, separation
@@ -150,8 +151,7 @@ class _Search:
     def _large_enough(self) -> np.ndarray:
         """Return a factor that meets the goal, with more columns than it needs, or the largest to be tried."""
         n, wanted = self.problem.n, self.goal.rank
-        first = round(_COLUMNS_PER_DOUBLING * math.log2(n))
-        rank = min(n, max(first, self.n_negative + 1, wanted or 0))
+        rank = min(n, max(self._first_rank, self.n_negative + 1, wanted or 0))
         most = min(n, _MOST_COLUMNS if wanted is None else math.ceil(_GROWTH * rank))
         while True:
             U, steps = self._fitted(rank)
@@ -240,24 +240,27 @@ class _Search:
         if limit is not None and limit <= 0 and not isinstance(init, str):
             self.status = Status.MAX_TIME
             return init, 0
-        solution = decompose(
-            problem,
-            rank,
-            n_negative=self._n_negative(rank),
-            support=support,
-            init=init,
-            random_state=self.random_state,
-            # An exact fit is not the aim: the count of wrong pairs decides when to stop.
-            tol=_TOLERANCE,
-            gtol=0.0,
-            ftol=0.0,
-            max_iter=min(PHASE, max_iter),
-            max_time=None if limit is None else max(limit, _SHORTEST_TIME),
-            callback=self._narrate if self.verbose else None,
-            backend=self.backend,
-            # A phase has so many steps: none that are less exact may come before them.
-            precision="high" if self.backend == "cuda" else "auto",
-        )
+        try:
+            solution = decompose(
+                problem,
+                rank,
+                n_negative=self._n_negative(rank),
+                support=support,
+                init=init,
+                random_state=self.random_state,
+                # An exact fit is not the aim: the count of wrong pairs decides when to stop.
+                tol=_TOLERANCE,
+                gtol=0.0,
+                ftol=0.0,
+                max_iter=min(PHASE, max_iter),
+                max_time=None if limit is None else max(limit, _SHORTEST_TIME),
+                callback=self._narrate if self.verbose else None,
+                backend=self.backend,
+                # A phase has so many steps: none that are less exact may come before them.
+                precision="high" if self.backend == "cuda" else "auto",
+            )
+        except TooLittleMemory as error:
+            raise TooLittleMemory(error.refusal.within(self._open_settings(rank))) from None
         if solution.status in (Status.INTERRUPTED, Status.MAX_TIME):
             self.status = solution.status
         return solution.U, solution.n_iter
@@ -307,6 +310,15 @@ class _Search:
         found = separation(U, self._signs(U), self.edges, count=self.count.other_scores)
         self.latest_count = U.shape[1], found.wrong
         return found
+
+    @property
+    def _first_rank(self) -> int:
+        """The number of columns with which a search begins, unless more are wanted."""
+        return round(_COLUMNS_PER_DOUBLING * math.log2(self.problem.n))
+
+    def _open_settings(self, rank: int) -> set[str]:
+        """Return which settings of a fit with this number of columns are left to the caller of the search."""
+        return {"M", "backend"} | ({"rank"} if rank > self._first_rank else set())
 
     def _n_negative(self, rank: int) -> int:
         return min(self.n_negative, rank - 1)

@@ -16,6 +16,7 @@ from symrelu.files import check_names, read_header, read_npz, without_objects, w
 from symrelu.files.entries import names_of_json, names_to_json
 from symrelu.fitted.certificate import Certificate, certify
 from symrelu.fitted.models import SymmetricReLU
+from symrelu.operators import BACKENDS
 from symrelu.validation import check_choice, check_integer, check_number
 
 FORMAT = "symrelu.fitted.NeighborVectors"
@@ -45,6 +46,9 @@ class NeighborVectors:
         The comparison of all pairs with the graph, and the threshold.
     names : ndarray of object of shape (n,), optional
         Names of the nodes. Queries here use indices; the names are only stored.
+    backend : str, default="auto"
+        On whose device a :class:`~symrelu.NeighborEmbedding` with these vectors answers. Queries here use none;
+        it is only stored.
     """
 
     item_vectors: np.ndarray
@@ -52,6 +56,7 @@ class NeighborVectors:
     graph: Any
     certificate: Certificate
     names: np.ndarray | None = None
+    backend: str = "auto"
 
     @property
     def threshold(self) -> float:
@@ -134,7 +139,7 @@ class NeighborVectors:
         return certify(self.item_vectors, self.signature, self.graph, self.threshold)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the vectors, graph, certificate and names to an npz file (arrays and JSON, no pickle).
+        """Write the vectors, graph, certificate, names and backend to an npz file (arrays and JSON, no pickle).
 
         Names must be strings, integers or tuples of these; others raise an error before anything is written.
 
@@ -145,6 +150,8 @@ class NeighborVectors:
         header = {"format": FORMAT, "version": FORMAT_VERSION, "certificate": asdict(self.certificate)}
         if self.names is not None:
             header["names"] = names_to_json(self.names)
+        if self.backend != "auto":  # otherwise earlier versions can read the file
+            header["backend"] = check_choice("backend", self.backend, BACKENDS)
         with write_atomically(path) as file:
             arrays = without_objects(
                 neighbor_vectors=np.array(json.dumps(header)),
@@ -180,7 +187,7 @@ class NeighborVectors:
     def _of_arrays(cls, arrays: dict[str, np.ndarray]) -> NeighborVectors:
         check_names("it", arrays, _ARRAYS)
         header = read_header(arrays, "neighbor_vectors")
-        check_names("its header", header, {"format", "version", "certificate"}, {"names"})
+        check_names("its header", header, {"format", "version", "certificate"}, {"names", "backend"})
         if (header["format"], header["version"]) != (FORMAT, FORMAT_VERSION):
             raise ValueError(f"its format is not {FORMAT}, version {FORMAT_VERSION}")
         vectors, signature = arrays["item_vectors"], arrays["signature"]
@@ -191,7 +198,8 @@ class NeighborVectors:
         found = certify(vectors, signature, graph, check_number("threshold", claimed["threshold"]))
         _check_claim(claimed, found)
         names = names_of_json(header["names"], len(vectors)) if "names" in header else None
-        return cls(vectors, signature.astype(vectors.dtype), graph, found, names)
+        backend = check_choice("backend", header.get("backend", "auto"), BACKENDS)
+        return cls(vectors, signature.astype(vectors.dtype), graph, found, names, backend)
 
     @cached_property
     def _items(self) -> np.ndarray:

@@ -105,9 +105,11 @@ def top_links(
     Parameters
     ----------
     model : LinkScores
+        Such as ``link_scores_`` of a fitted :class:`~symrelu.LinkPredictor`.
     k : int
     exclude : sparse or dense matrix of shape (n, n), optional
-        Pairs that are left out, as for the method ``top_links``.
+        Pairs that are left out, as for the method ``top_links``: to leave out the links that are known,
+        ``known_`` of the predictor.
     device : str or torch.device, default="cuda"
 
     Returns
@@ -117,7 +119,9 @@ def top_links(
     scores : ndarray of shape (k,)
     """
     if not isinstance(model, LinkScores):
-        raise TypeError(f"top_links needs a LinkScores, the model of LinkPredictor, got {model!r}.")
+        raise TypeError(
+            f"top_links needs a LinkScores, got {model!r}. Pass link_scores_ of a fitted LinkPredictor."
+        )
     excluded, n = check_links(k, exclude, model.n), model.n
     scores_of = _Scores(model, checked_device(device))
     there = scores_of.device

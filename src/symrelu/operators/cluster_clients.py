@@ -22,7 +22,7 @@ VERSION_THERE = "__import__('symrelu').__version__"
 
 
 class ClusterError(EvaluationFailed):
-    """A cluster cannot go on. The best factor so far is in ``solution``, and in the checkpoint."""
+    """A cluster cannot continue. The best factor so far is in ``solution``, and in the checkpoint."""
 
 
 def check_client(client: Any) -> None:

@@ -139,7 +139,7 @@ def check_same_nodes(model: Any, labels: np.ndarray | None) -> None:
 def _in_units_of_M(model: Any, factor: FittedModel) -> FittedModel:
     """Return the model of M, if the factor is that of M divided by the roots of degrees."""
     if isinstance(model, LinkPredictor):
-        return model._model
+        return model.link_scores_
     roots = getattr(model, "root_degrees_", None)
     if roots is None:
         return factor
