@@ -26,7 +26,7 @@ from scipy.sparse import csr_array
 from symrelu.kernels.curved_rows import factored_rows, solve_factored
 from symrelu.kernels.jit import compiled
 from symrelu.kernels.pair_lists import PairList, scan_all
-from symrelu.kernels.pair_passes import ENTRIES_AT_ONCE, ROWS_AT_ONCE, SLOWNESS, Entries
+from symrelu.kernels.pair_passes import ENTRIES_AT_ONCE, ROWS_OF_A_SHARE, SLOWNESS, Entries
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
 from symrelu.kernels.threads import next_share, run_supply, run_tasks, shares, workers_for
@@ -156,7 +156,7 @@ def curvature_product(
     run_supply(
         lambda supply: multiply_shares(supply, pairs, V, signs, D, weight, out),
         n,
-        ROWS_AT_ONCE,
+        ROWS_OF_A_SHARE,
         work,
         workers_for(work),
     )

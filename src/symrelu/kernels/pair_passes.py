@@ -41,7 +41,7 @@ _ROUNDING = 100
 ENTRIES_AT_ONCE = 64
 
 # Rows of a share: so few that the last ones to be taken do not keep the other threads waiting.
-ROWS_AT_ONCE = 64
+ROWS_OF_A_SHARE = 64
 
 
 class Entries(NamedTuple):
@@ -184,7 +184,7 @@ def pass_over_pairs(
     run_supply(
         lambda supply: add_shares(supply, U, signs, right, visited, rounded, found),
         n,
-        ROWS_AT_ONCE,
+        ROWS_OF_A_SHARE,
         work,
         workers_for(work),
     )
