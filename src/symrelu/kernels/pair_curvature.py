@@ -167,13 +167,12 @@ def curvature_product(
 
 @compiled
 def multiply_shares(supply, pairs, V, signs, D, alpha, out):  # type: ignore[no-untyped-def]
-    """Take shares of the rows of the product, and return whether none is left."""
+    """Take shares of the rows of the product, and write them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         multiply_rows(first, last, pairs, V, signs, D, alpha, out)
-    return False
 
 
 @compiled

@@ -205,13 +205,12 @@ def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
 
 @compiled
 def add_shares(supply, U, signs, V, visited, directions, found):  # type: ignore[no-untyped-def]
-    """Take shares of the rows, and return whether none is left."""
+    """Take shares of the rows, and write what is found in them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         add_rows(first, last, U, signs, V, visited, directions, found)
-    return False
 
 
 @compiled
