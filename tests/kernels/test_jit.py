@@ -16,8 +16,12 @@ import pytest
 from numba import njit
 from numba.core import config
 from numba.core.caching import IndexDataCacheFile
+from scipy.sparse.csgraph import connected_components
 
 from symrelu.kernels import jit, one_time_warnings
+from symrelu.kernels.curved_rows import factor_groups
+from symrelu.kernels.lanes import LANES
+from symrelu.kernels.pair_curvature import CurvedPairs, curved_part, multiply_rows
 from symrelu.kernels.pair_lists import PairList
 from symrelu.kernels.pair_passes import Entries, RowSums, Visited, add_rows, directions
 from symrelu.kernels.row_references import movement_of_rows, new_references
@@ -246,15 +250,26 @@ def test_code_from_elsewhere_is_not_cached(tmp_path):
     assert output(ORDINARY) == "1"
 
 
-def counts_in_loops(function, *arguments):
-    """Return how often a function, in its first loop and after, counts a reference to an argument."""
+def counted_in_loops(function, *arguments):
+    """Return to what a function counts references inside its loops, by names in its code."""
     fresh = njit(nogil=True, fastmath=jit.FASTMATH)(function.py_func)  # code from the cache cannot be read
     fresh(*arguments)
     (code,) = fresh.inspect_llvm().values()
-    lines = re.split(r"\ndefine ", code)[1].splitlines()  # after the function, those that it is called by
-    begin = next(k for k, line in enumerate(lines) if " = phi " in line)
+    body = re.split(r"\ndefine ", code)[1].split("\n}")[0]  # after the function, those that it is called by
+    blocks = re.split(r"\n(?=\S+:)", body)
+    places = {block.split(":")[0]: place for place, block in enumerate(blocks)}
+    follows = np.zeros((len(blocks), len(blocks)), bool)
+    for place, block in enumerate(blocks):
+        follows[place, [places[name] for name in re.findall(r"label %([^\s,]+)", block)]] = True
+    # A loop are the blocks from each of which the others can be reached.
+    _, loops = connected_components(follows, connection="strong")
+    looped = (np.bincount(loops)[loops] > 1) | follows.diagonal()
     # Pointers are printed as "ptr" or, by earlier releases, as "i8*", and may be called "nonnull".
-    return sum(re.search(r"NRT_incref\([^)]*%\.?arg\.", line) is not None for line in lines[begin:])
+    return [
+        name
+        for place in np.flatnonzero(looped)
+        for name in re.findall(r"NRT_incref\([^)]*%\.?([^)]+)\)", blocks[place])
+    ]
 
 
 @njit
@@ -263,17 +278,35 @@ def kept_rows(n, U):
     return len(rows)
 
 
-def test_references_that_are_counted_are_found():
-    assert counts_in_loops(kept_rows, 5, np.ones((5, 4))) > 0
+@njit
+def kept_array(n, U):
+    total = 0.0
+    for i in range(n):
+        total += U[i, 0]
+    return total, U
 
 
-def test_threads_do_not_count_references_to_the_factor_for_each_row():
-    """On many cores, they would wait for each other."""
+def test_references_that_are_counted_in_loops_are_found():
+    U = np.ones((5, 4))
+    assert any(name.startswith("arg.") for name in counted_in_loops(kept_rows, 5, U))
+    assert counted_in_loops(kept_array, 5, U) == []
+
+
+def test_references_are_not_counted_for_each_row_or_entry():
+    """It takes time and, where several threads count those to one array, they wait for each other."""
     n, U, signs = 5, np.ones((5, 4)), np.ones(4)
     nothing = Entries(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0))
     listed = PairList(n * np.arange(n + 1), np.tile(np.arange(n, dtype=np.int32), n))
     visited, rounded = Visited(nothing, nothing, listed, 1.0, False), directions(U, signs, wanted=True)
     moved, found = np.empty(n), RowSums(np.empty_like(U), np.zeros((n, 7)), np.empty(n))
-    references = new_references(U, signs)
-    assert counts_in_loops(add_rows, 0, n, U, signs, U, visited, rounded, found) == 0
-    assert counts_in_loops(movement_of_rows, 0, n, U, references.packed, references.nonzero, moved) == 0
+    references, pairs = new_references(U, signs), CurvedPairs(*listed, np.ones(n * n), np.ones(n * n))
+    for function, arguments in (
+        (add_rows, (U, signs, U, visited, rounded, found)),
+        (movement_of_rows, (U, references.packed, references.nonzero, moved)),
+        (curved_part, (U, signs, np.ones(n), nothing, listed, 1.0, False, np.empty(n, np.int64))),
+        (multiply_rows, (pairs, U, signs, U, 1.0, np.empty_like(U))),
+    ):
+        assert counted_in_loops(function, 0, n, *arguments) == []
+    # For BLAS, it makes slices of its own arrays, which no other thread has.
+    counted = counted_in_loops(factor_groups, 0, 1, pairs, U, 1.0, np.empty((1, 10, LANES)))
+    assert not any(name.startswith("arg.") for name in counted)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
-from symrelu.kernels.jit import compiled
 from symrelu.kernels.lanes import LANES, UNROLLED, subtract_products
 
 
-@compiled
+@njit
 def subtract(out, place, left, i, left_step, right, j, right_step, rounds):
     subtract_products(out, place, left, i, left_step, right, j, right_step, rounds)
 

@@ -4,10 +4,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 
+from symrelu.kernels.integer_rows import SCALE
 from symrelu.kernels.pair_lists import PairList
-from symrelu.kernels.pair_passes import Entries, Visited, pass_over_pairs, square_norm_of_gram
+from symrelu.kernels.pair_passes import (
+    ENTRIES_AT_ONCE,
+    Entries,
+    Visited,
+    begin_row,
+    compute_entries,
+    directions,
+    new_desk,
+    pass_over_pairs,
+    square_norm_of_gram,
+)
+from symrelu.kernels.row_references import full_slack, rounding_of_products
 
 SIGNS = np.array([1.0, 1.0, -1.0])
 
@@ -87,6 +100,43 @@ def test_no_positive_pair_is_missed_where_rounding_decides(dtype, largest, seed,
     rounded, exact = (whole_pass(U, signs, mostly_negative=flag) for flag in (True, False))
     assert rounded[1] == exact[1]
     assert_array_equal(rounded[0], exact[0])
+
+
+@njit
+def entries_of_row(i, U, signs, columns, first, size, rounded):
+    desk = new_desk(U, rounded)
+    begin_row(i, U, signs, rounded, desk)
+    count = compute_entries(columns, first, size, U, rounded, desk)
+    return desk.columns[:count].copy(), desk.values[:count].copy()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 2, 7, 61, ENTRIES_AT_ONCE])
+@pytest.mark.parametrize("rank", [1, 5, 33, 64])
+def test_only_entries_that_are_not_clearly_negative_are_computed(rank, size, dtype):
+    """All that are positive, and none with a cosine below a thousandth less than zero."""
+    rng = np.random.default_rng(size)
+    U, signs = rng.standard_normal((150, rank)).astype(dtype), rng.choice([-1, 1], rank).astype(dtype)
+    rounded, everything = (directions(U, signs, wanted=flag) for flag in (True, False))
+    X, lengths = (U.astype(float) * signs) @ U.T, np.linalg.norm(U, axis=1)
+    cosines = X / np.outer(lengths, lengths)
+    for i in range(20):
+        columns = rng.permutation(150).astype(np.int32)
+        given = columns[3 : 3 + size]
+        written, values = entries_of_row(i, U, signs, columns, 3, size, rounded)
+        assert_array_equal(written, given[np.isin(given, written)])
+        assert_allclose(values, X[i, written], rtol=0, atol=1e-4)
+        assert set(given[cosines[i, given] > 0]) <= set(written)
+        assert (cosines[i, written] > -1e-3).all()
+        assert_array_equal(entries_of_row(i, U, signs, columns, 3, size, everything)[0], given)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 64, 1000])
+def test_clearly_negative_is_what_no_rounding_makes_positive(rank, dtype):
+    """Neither that of the integers nor that of X."""
+    threshold = int(directions(np.ones((1, rank), dtype), np.ones(rank, dtype), wanted=True).least)
+    assert -threshold >= SCALE**2 * (full_slack(0.0, rank) + rounding_of_products(rank, dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,7 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from symrelu.kernels.integer_rows import SCALE, rounding_of_rows
-from symrelu.kernels.row_references import EDGES, movement, new_references, refer, sample_cosines
+from symrelu.kernels.row_products import TOGETHER, inner_products, lay_out, padded_row
+from symrelu.kernels.row_references import (
+    EDGES,
+    integer_directions,
+    movement,
+    new_references,
+    refer,
+    rounding_of_products,
+    sample_cosines,
+)
 
 SIGNS = np.array([1.0, 1.0, -1.0])
 ROUNDING = rounding_of_rows(3)
@@ -37,6 +46,34 @@ def test_lengths_do_not_matter_but_directions_do():
     scales = 10 ** np.random.default_rng(1).uniform(-200, 150, (300, 1))
     assert movement(references, U * scales).max() <= ROUNDING
     assert_array_equal(movement(references, -U), np.inf)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 31, 32, 70])
+def test_integer_directions(columns, dtype):
+    U = np.random.default_rng(0).standard_normal((300, columns)).astype(dtype)
+    lengths = np.linalg.norm(U.astype(float), axis=1, keepdims=True)
+    expected = np.rint(SCALE * (U / lengths))
+    U[7], expected[7] = 0, 0
+    for scale in (1, 2.0**-100, 2.0**100):
+        found = integer_directions(U * dtype(scale))
+        assert_array_equal(found[:, :columns], expected)
+        assert not found[:, columns:].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 3, 17, 64, 500])
+def test_rounding_of_products(columns, dtype):
+    """Oracle: integers, whose products are exact. The bound must hold, and not be far too large either."""
+    largest = 2 ** np.finfo(dtype).nmant
+    integers = np.random.default_rng(columns).integers(-largest, largest, (100, columns))
+    U, others, exact = integers.astype(dtype), np.arange(1, 100, dtype=np.int32), integers.astype(object)
+    own, found = padded_row(U), np.empty(len(others) + TOGETHER - 1, dtype)
+    lay_out(U, 0, np.ones(columns, dtype), own)
+    inner_products(own, U, others, 0, len(others), found)
+    lengths = np.linalg.norm(integers.astype(float), axis=1)
+    errors = [abs(int(found[j - 1]) - exact[0] @ exact[j]) / (lengths[0] * lengths[j]) for j in others.tolist()]
+    assert max(errors) <= rounding_of_products(columns, dtype) <= 20 * columns * max(errors)
 
 
 @given(st.integers(1, 40), st.integers(0, 1000), st.floats(1e-6, 1))

@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
-from symrelu.kernels.jit import compiled
 from symrelu.kernels.vector_code import (
     INT64,
     Loop,
@@ -38,7 +37,7 @@ def add_pairs_swapped(typingctx, numbers, rounds, weight, out):
     return types.void(numbers, types.intp, types.int64, out), codegen
 
 
-@compiled
+@njit
 def add_all_twice(numbers, weight, out):
     for _ in range(2):
         add_pairs_swapped(numbers, len(numbers) // 2, weight, out)

@@ -72,8 +72,8 @@ def small_shares(monkeypatch):
     monkeypatch.setattr(threads, "_SMALLEST_SHARE", 1)
     monkeypatch.setattr(threads, "MIN_WORK_OF_A_THREAD", 1)
     for module, name in (
-        (pair_passes, "ROWS_AT_ONCE"), (pair_curvature, "ROWS_AT_ONCE"), (curved_rows, "_GROUPS_OF_A_SHARE"),
-        (row_systems, "_ROWS_OF_A_SHARE"), (vectors, "_PART_OF_PRODUCTS"),
+        (pair_passes, "ROWS_OF_A_SHARE"), (pair_curvature, "ROWS_OF_A_SHARE"),
+        (row_systems, "_ROWS_OF_A_SHARE"), (curved_rows, "_GROUPS_OF_A_SHARE"), (vectors, "_PART_OF_PRODUCTS"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 3 if name != "_GROUPS_OF_A_SHARE" else 1)
     shares, run_supply = [], threads.run_supply

@@ -40,8 +40,8 @@ _VECTORS_OF_A_START = 3
 # whole, and what was found with its transpose. 12 to 14 were measured.
 _BYTES_OF_A_LISTED_ENTRY = 15
 
-# Numbers for each entry of a list, and as many int32, while Newton collects the pairs that have curvature:
-# weights, excesses, and the copy of one of the two.
+# Numbers for each entry of a list while Newton collects the pairs that have curvature: weights, excesses, and
+# the copy of one of the two. In addition there are two int32: its column in the list, and in the pairs.
 _NUMBERS_OF_A_CURVED_PAIR = 3
 
 # Bytes of all smaller matrices of a multilevel start, for each entry of M.

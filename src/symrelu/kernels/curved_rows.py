@@ -57,13 +57,12 @@ def factored_rows(pairs: Any, V: np.ndarray, ridge: float) -> np.ndarray:
 
 @compiled
 def factor_shares(supply, pairs, V, ridge, factors):  # type: ignore[no-untyped-def]
-    """Take shares of the groups, factor their systems, and return whether none is left."""
+    """Take shares of the groups, and factor their systems."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         factor_groups(first, last, pairs, V, ridge, factors)
-    return False
 
 
 @compiled
@@ -117,7 +116,7 @@ def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
     out, rank = np.empty_like(G), G.shape[1]
     work = _SLOWNESS * rank * G.size
     run_supply(
-        lambda supply: solve_shares(supply, factors, G, out),
+        lambda supply: solve_factored_shares(supply, factors, G, out),
         len(factors),
         _GROUPS_OF_A_SHARE,
         work,
@@ -127,14 +126,13 @@ def solve_factored(factors: np.ndarray, G: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def solve_shares(supply, factors, G, out):  # type: ignore[no-untyped-def]
-    """Take shares of the groups, solve their systems, and return whether none is left."""
+def solve_factored_shares(supply, factors, G, out):  # type: ignore[no-untyped-def]
+    """Take shares of the groups, and solve their systems."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         solve_groups(first, last, factors, G, out)
-    return False
 
 
 @compiled

@@ -24,9 +24,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from symrelu.kernels.curved_rows import factored_rows, solve_factored
-from symrelu.kernels.jit import compiled
+from symrelu.kernels.jit import compiled, inlined
 from symrelu.kernels.pair_lists import PairList, scan_all
-from symrelu.kernels.pair_passes import ENTRIES_AT_ONCE, ROWS_AT_ONCE, SLOWNESS, Entries
+from symrelu.kernels.pair_passes import ENTRIES_AT_ONCE, ROWS_OF_A_SHARE, SLOWNESS, Entries
 from symrelu.kernels.row_products import TOGETHER, add_multiples, inner_products, lay_out, padded_row, write_sum
 from symrelu.kernels.row_references import new_references
 from symrelu.kernels.threads import next_share, run_supply, run_tasks, shares, workers_for
@@ -91,9 +91,7 @@ def curved_part(  # type: ignore[no-untyped-def]
 ):
     """Return the columns, weights and excesses of some rows, and write how many each has."""
     most = support.indptr[last] - support.indptr[first] + listed.indptr[last] - listed.indptr[first]
-    pairs = CurvedPairs(
-        np.empty(0, np.int64), np.empty(most, np.int32), np.empty(most, U.dtype), np.empty(most, U.dtype)
-    )
+    columns, weights, excesses = np.empty(most, np.int32), np.empty(most, U.dtype), np.empty(most, U.dtype)
     own, values, one, at = padded_row(U), np.empty(ENTRIES_AT_ONCE + TOGETHER - 1, U.dtype), U.dtype.type(1), 0
     # By name, since to take an array from a tuple counts as a reference too: see inlined.
     support_columns, listed_columns = support.indices, listed.indices
@@ -105,8 +103,9 @@ def curved_part(  # type: ignore[no-untyped-def]
             inner_products(own, U, support_columns, begin, end - begin, values)
             for p in range(begin, end):
                 j, e = support_columns[p], values[p - begin] - support.values[p]
-                free = e if at_least and e > 0 else 0 * e
-                write_pair(pairs, at, j, one, free, widths[i] * widths[j], 0 * e if free > 0 else e)
+                free, width = e if at_least and e > 0 else 0 * e, widths[i] * widths[j]
+                excess = 0 * e if free > 0 else e
+                write_pair(columns, weights, excesses, at, j, one, free, width, excess)
                 at += 1
         for begin in range(listed.indptr[i], listed.indptr[i + 1], ENTRIES_AT_ONCE):
             end = min(begin + ENTRIES_AT_ONCE, listed.indptr[i + 1])
@@ -115,21 +114,24 @@ def curved_part(  # type: ignore[no-untyped-def]
                 j, x = listed_columns[p], values[p - begin]
                 width = widths[i] * widths[j]
                 if x > -width:
-                    write_pair(pairs, at, j, zero_weight, -x, width, zero_weight * max(x, 0 * x))
+                    excess = zero_weight * max(x, 0 * x)
+                    write_pair(columns, weights, excesses, at, j, zero_weight, -x, width, excess)
                     at += 1
         counts[i] = at - before
-    return pairs.indices[:at].copy(), pairs.weights[:at].copy(), pairs.excess[:at].copy()
+    return columns[:at].copy(), weights[:at].copy(), excesses[:at].copy()
 
 
-@compiled
-def write_pair(pairs, at, j, weight, distance, width, excess):  # type: ignore[no-untyped-def]
+@inlined
+def write_pair(  # type: ignore[no-untyped-def]
+    columns, weights, excesses, at, j, weight, distance, width, excess
+):
     """Write a pair whose X is at a distance from where it would have an excess."""
     if distance > 0:
         part = 1 - distance / width if distance < width else 0 * width
         weight = weight * part * part
-    pairs.indices[at] = j
-    pairs.weights[at] = weight
-    pairs.excess[at] = excess
+    columns[at] = j
+    weights[at] = weight
+    excesses[at] = excess
 
 
 def curvature_product(
@@ -156,7 +158,7 @@ def curvature_product(
     run_supply(
         lambda supply: multiply_shares(supply, pairs, V, signs, D, weight, out),
         n,
-        ROWS_AT_ONCE,
+        ROWS_OF_A_SHARE,
         work,
         workers_for(work),
     )
@@ -165,13 +167,12 @@ def curvature_product(
 
 @compiled
 def multiply_shares(supply, pairs, V, signs, D, alpha, out):  # type: ignore[no-untyped-def]
-    """Take shares of the rows of the product, and return whether none is left."""
+    """Take shares of the rows of the product, and write them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         multiply_rows(first, last, pairs, V, signs, D, alpha, out)
-    return False
 
 
 @compiled

@@ -41,7 +41,7 @@ _ROUNDING = 100
 ENTRIES_AT_ONCE = 64
 
 # Rows of a share: so few that the last ones to be taken do not keep the other threads waiting.
-ROWS_AT_ONCE = 64
+ROWS_OF_A_SHARE = 64
 
 
 class Entries(NamedTuple):
@@ -184,7 +184,7 @@ def pass_over_pairs(
     run_supply(
         lambda supply: add_shares(supply, U, signs, right, visited, rounded, found),
         n,
-        ROWS_AT_ONCE,
+        ROWS_OF_A_SHARE,
         work,
         workers_for(work),
     )
@@ -205,13 +205,12 @@ def square_norm_of_gram(U: np.ndarray, signs: np.ndarray) -> float:
 
 @compiled
 def add_shares(supply, U, signs, V, visited, directions, found):  # type: ignore[no-untyped-def]
-    """Take shares of the rows, and return whether none is left."""
+    """Take shares of the rows, and write what is found in them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         add_rows(first, last, U, signs, V, visited, directions, found)
-    return False
 
 
 @compiled

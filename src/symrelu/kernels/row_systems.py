@@ -80,17 +80,16 @@ def solve_systems(
 
 @compiled
 def solve_shares(supply, indptr, indices, W, C, transposed, right, found):  # type: ignore[no-untyped-def]
-    """Take shares of the systems, solve them, and return whether none is left."""
+    """Take shares of the systems, and solve them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         for k in range(len(right)):
             np.dot(right[k][first:last], C, found[k][first:last])
         solve_rows(first, last, indptr, indices, W, found)
         for k in range(len(right)):
             np.dot(found[k][first:last].copy(), transposed, found[k][first:last])
-    return False
 
 
 @compiled

@@ -334,15 +334,15 @@ def next_share(supply):  # type: ignore[no-untyped-def]
 
 
 def run_supply(
-    work: Callable[[Supply], bool], count: int, size: int, multiplications: float, workers: int
+    work: Callable[[Supply], None], count: int, size: int, multiplications: float, workers: int
 ) -> None:
     """Let compiled code work off some items, in several threads at once.
 
     Parameters
     ----------
     work : callable
-        Takes shares of a supply (:func:`next_share`), at most ``supply.shares`` of them, and returns whether
-        none is left. It may write only what belongs to these.
+        Takes shares of a supply (:func:`next_share`), at most ``supply.shares`` of them, until none is left.
+        It may write only what belongs to these.
     count, size : int
         The number of items, and of those in a share.
     multiplications : float
@@ -354,8 +354,9 @@ def run_supply(
     supply = Supply(np.zeros(1, np.int64), count, size, min(number, of_a_call))
 
     def work_off(_: int, stopped: Callable[[], bool]) -> None:
-        while not (work(supply) or stopped()):
-            pass
+        work(supply)  # where there are no items too: that compiles it
+        while supply.taken[0] < count and not stopped():
+            work(supply)
 
     if workers == 1 or number == 1:
         with single_threaded_blas():

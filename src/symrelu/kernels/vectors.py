@@ -211,13 +211,12 @@ def _scale_columns(A, weights, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _multiply_shares(supply, A, B, out):  # type: ignore[no-untyped-def]
-    """Take shares of the rows of A, multiply them, and return whether none is left."""
+    """Take shares of the rows of A, and multiply them."""
     for _ in range(supply.shares):
         first, last = next_share(supply)
         if first >= supply.total:
-            return True
+            return
         np.dot(A[first:last], B, out[first:last])
-    return False
 
 
 # Loops over slices begin at zero. From any other number on, an index could be negative, which has to be tested,
