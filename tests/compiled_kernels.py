@@ -33,7 +33,11 @@ TYPES = {
     **dict.fromkeys(("weight", "one", "threshold"), "fp32"),
 }  # fmt: skip
 SIZES = {"RANK": RANK, "COLUMNS": RANK}
-ROWS = {**SIZES, "CHUNK": 16, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": True, "AT_LEAST": True}
+CHUNK = device_rows.entries_at_once(RANK)
+ROWS = {**SIZES, "CHUNK": CHUNK, "LONGEST": 1024, "DOUBLE": False, "MULTIPLIES": True, "AT_LEAST": True}
+# The widest factors that are tested, in the type that takes the most registers.
+WIDE = {"RANK": 512, "COLUMNS": 512, "CHUNK": device_rows.entries_at_once(512), "DOUBLE": True}
+DOUBLES = dict.fromkeys(("U", "V", "signs", "weights", "values", "out"), "*fp64")
 LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
 SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
 PRODUCT = {
@@ -58,6 +62,7 @@ KERNELS = [
         {**SUMMED, "out": "*fp64"},
         1,
     ),
+    (device_rows._sum_entries, {**ROWS, **LISTS, **WIDE}, {**SUMMED, **DOUBLES}, 1),
     (device_rows._add_parts, SIZES, {"rows": "*i64"}, 1),
     (device_scaling._write_directions, SCALED, {}, 4),
     (device_scaling._write_right, SCALED, {}, 4),

@@ -11,7 +11,7 @@ from symrelu.fitted import new_rows
 from symrelu.kernels import threads
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
-# A job that a script starts in the background ignores Ctrl-C, and so would the processes to which tests send it.
+# A job that a script starts in the background ignores Ctrl-C, and so would processes to which tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Imported by tests under their own names: collected for doctests as well, they would register twice.

@@ -26,7 +26,9 @@ def listed(U, signs, known, room=10_000):
     i, j = known.nonzero()
     keys = torch.from_numpy(i.astype(np.int64) * n + j).to(DEVICE)
     fits = int(buffer.counts.max()) <= room
-    return buffer, lists.sorted_pairs(buffer, keys, n, items) if fits else None
+    if not fits:
+        return buffer, None
+    return buffer, lists.sorted_pairs(lists.sorting_keys(buffer.found(), keys, n, items), n)
 
 
 def example(dtype):

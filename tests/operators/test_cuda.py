@@ -77,8 +77,9 @@ def test_the_sums_of_a_fast_pass_come_from_its_product():
     assert_allclose(
         op.to_numpy(found.product), expected.product, rtol=0, atol=2e-3 * np.abs(expected.product).max()
     )
-    for name in SUMS:
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=2e-3), name
+    for passed in (found, op.residual_product(tensor, tensor.clone()), op.loss(tensor)):
+        for name in SUMS:
+            assert getattr(passed, name) == pytest.approx(getattr(expected, name), rel=2e-3), name
 
 
 @pytest.mark.parametrize("settings", [{}, {"always_lists": True}])
@@ -182,7 +183,8 @@ def test_compiling_takes_the_kernels_for_long_rows(label, monkeypatch):
 
     def launching(count, owners, pieces, ranges, given, factors, product, sums):
         U, _, _, V, at_least = factors
-        seen.append((owners is None, pieces, *sorted(ranges), U.shape[1], V.shape[1], U.dtype, at_least))
+        columns = None if V is None else V.shape[1]
+        seen.append((owners is None, pieces, *sorted(ranges), U.shape[1], columns, U.dtype, at_least))
         launch(count, owners, pieces, ranges, given, factors, product, sums)
 
     monkeypatch.setattr(device_rows, "_launch", launching)
@@ -198,6 +200,31 @@ def test_compiling_takes_the_kernels_for_long_rows(label, monkeypatch):
         assert "added" in seen
         assert set(seen) <= compiled
         seen.clear()
+
+
+@pytest.mark.parametrize("precision", ["high", "fast"])
+def test_compiling_takes_the_kernels_for_any_product(precision, monkeypatch):
+    """Fast passes with V = U have kernels of their own, and so have passes without V."""
+    from symrelu.kernels import device_products
+
+    subtract, seen = device_products.subtract_positive, []
+
+    def subtracting(product, *args, split, counts, **settings):
+        seen.append((product is None, split, counts))
+        return subtract(product, *args, split=split, counts=counts, **settings)
+
+    monkeypatch.setattr(device_products, "subtract_positive", subtracting)
+    problem = PROBLEMS["signed"].astype(np.float32)
+    op = operator(problem, device=DEVICE, precision=precision)
+    op._pass_over_almost_nothing()
+    compiled = set(seen)
+    seen.clear()
+    U = op.asarray(factor(problem, 1))
+    for V in (U, U.clone()):
+        op.residual_product(U, V)
+    op.loss(U)
+    assert len(seen) == 3
+    assert set(seen) <= compiled
 
 
 def test_an_unknown_precision_is_refused():

@@ -98,32 +98,33 @@ def scan(D: Halves, signs: Any, n: int, reach: float, tiling: Tiling, buffer: Bu
     )  # fmt: skip
 
 
-def sorted_pairs(
-    buffer: Buffer, known: Any, n: int, items: Any | None = None, total: int | None = None
-) -> DevicePairs:
-    """Return the candidates in a buffer, in both orders, without those that are known.
+def sorting_keys(found: Any, known: Any, n: int, items: Any | None = None) -> Any:
+    """Return a number for each candidate in both orders, and for each known pair.
+
+    A known pair has an odd key, just above that of the candidate at the same place.
 
     Parameters
     ----------
-    buffer : Buffer
-        It had room for all candidates.
+    found : tensor of int64
+        The candidates, as :meth:`Buffer.found` returns them.
     known : tensor of int64
         The numbers i * n + j of the entries that are not zeros of M, in both orders.
     n : int
     items : tensor of int64, or None
         The rows that were scanned, in ascending order, if it was not all of them.
-    total : int, optional
-        The number of candidates; without it, the host waits for the device once more.
     """
     scanned = n if items is None else len(items)
-    found = buffer.found(total)
     i, j = found // scanned, found % scanned
     if items is not None:
         i, j = items[i], items[j]
-    # A known pair has an odd key, just above that of the candidate at the same place. The diagonal has no
-    # second order, but an odd key below all others: to leave it out, the host would wait for its length.
-    upper, lower = 2 * (i * n + j), torch.where(i == j, -1, 2 * (j * n + i))
-    keys = torch.cat([upper, lower, 2 * known + 1]).sort().values
+    # The diagonal has no second order, but an odd key below all others: to leave it out, the host would wait
+    # for its length.
+    return torch.cat([2 * (i * n + j), torch.where(i == j, -1, 2 * (j * n + i)), 2 * known + 1])
+
+
+def sorted_pairs(keys: Any, n: int) -> DevicePairs:
+    """Return the candidates without those that are known, from keys as :func:`sorting_keys` returns them."""
+    keys = keys.sort().values
     wanted = keys % 2 == 0
     wanted[:-1] &= keys[1:] != keys[:-1] + 1
     places = keys[wanted] // 2

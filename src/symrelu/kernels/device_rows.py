@@ -17,7 +17,9 @@ import triton.language as tl
 # the listed entries.
 SUMS = ("fit", "error", "positive", "free", "active", "inner", "visited")
 
+# Entries that a program adds up at once: the numbers of their rows of U and V have to stay in the registers.
 _ENTRIES_AT_ONCE = 16
+_NUMBERS_AT_ONCE = 2048
 
 # Entries of a row that one program adds up. Longer rows, of items that many others are similar to, are divided.
 LONGEST = 1024
@@ -124,6 +126,11 @@ def entry_sums(
     return product, sums
 
 
+def entries_at_once(width: int) -> int:
+    """Return how many entries a program adds up at once, for factors that are padded to so many columns."""
+    return max(1, min(_ENTRIES_AT_ONCE, _NUMBERS_AT_ONCE // width))
+
+
 def _results(count: int, U: Any, V: Any | None) -> tuple[Any | None, Any]:
     product = None if V is None else torch.empty((count, V.shape[1]), dtype=V.dtype, device=V.device)
     return product, torch.empty((count, len(SUMS)), dtype=torch.float64, device=U.device)
@@ -136,6 +143,7 @@ def _launch(
     """Sum up a range of entries of each kind, for each row or for each piece; ``owners`` are the rows."""
     U, signs, weight, V, at_least = factors
     rank, columns = U.shape[1], 1 if V is None else V.shape[1]
+    padded = triton.next_power_of_2(rank), triton.next_power_of_2(columns)
     nothing = sums  # in place of an array that a kernel does not touch
     lists: list[Any] = []
     for kind in KINDS:
@@ -147,8 +155,8 @@ def _launch(
         OWNERS=owners is not None, PIECES=pieces,
         SUPPORT=SUPPORT in ranges, ZEROS=ZEROS in ranges, UNKNOWN=UNKNOWN in ranges,
         AT_LEAST=at_least, MULTIPLIES=V is not None,
-        RANK=triton.next_power_of_2(rank), COLUMNS=triton.next_power_of_2(columns),
-        CHUNK=_ENTRIES_AT_ONCE, LONGEST=LONGEST, DOUBLE=U.dtype == torch.float64, num_warps=1,
+        RANK=padded[0], COLUMNS=padded[1], CHUNK=entries_at_once(max(padded)),
+        LONGEST=LONGEST, DOUBLE=U.dtype == torch.float64, num_warps=1,
     )  # fmt: skip
 
 

@@ -166,13 +166,17 @@ class CudaOperator(TorchOperator):
 
     @undisturbed
     def _pass_over_almost_nothing(self) -> None:
-        """Make a pass of each kind, with the types and the rank of this operator, for two items."""
+        """Make a pass of each kind, with the types and the rank of this operator, for two items.
+
+        Fast passes with V = U have kernels of their own, and so have passes without V.
+        """
         M, unknown = sparse.eye_array(2, dtype=self.dtype, format="csr"), sparse.csr_array((2, 2), dtype=bool)
         model = {"signature": self.signs, "at_least": self.at_least, "device": self.device}
         for lists in (True, False):
             op = CudaOperator(M, unknown, precision=self.precision, always_lists=lists, **model)
             U = op.asarray(np.tile(self.signs > 0, (2, 1)))  # else X need not be positive, and a list is used
-            op._evaluate(U, U)
+            for V in (U, U.clone(), None):
+                op._evaluate(U, V)
         if any(entries.pieces is not None for entries in self._pattern.entries):
             self._sum_up_long_rows(U)
 
@@ -283,7 +287,7 @@ class CudaOperator(TorchOperator):
             return None
 
     def _scanned(self, U: Any, expected: float, all_scanned: bool) -> Any | None:
-        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs
+        from symrelu.kernels.device_lists import Buffer, margin, scan, sorted_pairs, sorting_keys
         from symrelu.kernels.device_rows import ZEROS, DeviceEntries
         from symrelu.kernels.device_scaling import directions, halves
         from symrelu.kernels.device_tilings import has_large_tiles, tiling_of_scan
@@ -308,7 +312,11 @@ class CudaOperator(TorchOperator):
         if largest > size:  # the same candidates again, now that their number is known
             buffer = Buffer(buffer.counts.clone(), total)
             scan(D, self.signature, scanned, reach, tiling, buffer)
-        return DeviceEntries.of(ZEROS, *sorted_pairs(buffer, self._pattern.known, self.n, items, total))
+        found = buffer.found(total)
+        del buffer  # sorting takes most of the memory of a list: no more than the keys is held then
+        keys = sorting_keys(found, self._pattern.known, self.n, items)
+        del found
+        return DeviceEntries.of(ZEROS, *sorted_pairs(keys, self.n))
 
 
 def _gram(U: Any) -> Any:
