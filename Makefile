@@ -123,12 +123,12 @@ gpu-tests: SHELL := bash
 gpu-tests: .SHELLFLAGS := -o pipefail -c
 gpu-tests:
 	@mkdir -p results/gpu
-	{ git describe --always --dirty 2>/dev/null; $(ON_MACHINE) benchmarks/gpu.py environment && $(ON_MACHINE) -m pytest -q -rs \
-		--durations=10 -k "cuda or device" tests/operators tests/solvers tests/kernels tests/fitted \
+	{ git describe --always --dirty 2>/dev/null; $(ON_MACHINE) benchmarks/gpu.py environment && CI=1 $(ON_MACHINE) -m pytest -q -rs \
+		--durations=10 -k "cuda or device or precision" tests/operators tests/solvers tests/kernels tests/fitted \
 		tests/test_metrics.py; } 2>&1 | tee results/gpu/tests.log
 
 gpu-passes:
-	$(ON_MACHINE) benchmarks/gpu.py passes --sizes 1000000 100000 --ranks 64 --output results/gpu
+	$(ON_MACHINE) benchmarks/gpu.py passes --sizes 1000000 100000 --ranks 64 32 --output results/gpu
 
 gpu-fits:
 	$(ON_MACHINE) benchmarks/gpu.py fits --problems plane:64000:1e-4 plane:262144:1e-3 blobs:64000:1e-4 \
