@@ -231,7 +231,7 @@ def objective_and_gradient(flat, problem):
 
 def minimum_by_scipy(problem, U):
     limits = {"ftol": 1e-13, "gtol": 1e-10, "maxiter": 500, "maxfun": 1000}
-    unit = norm(problem.M * ~problem.unknown) ** 2  # its tests of the objective and of the gradient are absolute
+    unit = norm(problem.M * ~problem.unknown) ** 2  # its tests of objective and gradient are absolute
 
     def in_units(flat):
         return tuple(part / unit for part in objective_and_gradient(flat, problem))
