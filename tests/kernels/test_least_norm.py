@@ -111,7 +111,7 @@ def test_the_shortest_minimum_is_that_of_a_quadratic_program(seed, n, axes, unkn
     lengths = np.eye(axes) + 0.3 * rng.standard_normal((axes, axes))
     assume(np.linalg.cond(lengths) < 100)
     held, wall = held_and_walls(x, coded, reached)
-    shortest = shortest_minimum(c, x, coded, held, B, lengths)
+    shortest = shortest_minimum(c, coded, held, B, lengths)
     assert_allclose(B[held] @ shortest, x[held], atol=1e-9)
     assert (beyond(B @ shortest, coded)[wall] <= 1e-9).all()
     if held.sum() >= axes:  # in general position: nothing is free to move
@@ -124,22 +124,20 @@ def test_the_shortest_minimum_is_that_of_a_quadratic_program(seed, n, axes, unkn
 def test_without_similarities_the_shortest_is_zero():
     B = np.random.default_rng(0).standard_normal((6, 3))
     c = np.linalg.lstsq(B, -np.ones(6))[0]
-    x = np.minimum(B @ c, 0)
-    shortest = shortest_minimum(c, x, np.zeros(6), np.zeros(6, bool), B, np.eye(3))
+    shortest = shortest_minimum(c, np.zeros(6), np.zeros(6, bool), B, np.eye(3))
     assert_allclose(shortest, np.zeros(3), atol=1e-11)
 
 
 def test_nothing_moves_where_the_items_determine_everything():
     B, c = np.random.default_rng(0).standard_normal((6, 3)), np.ones(3)
-    x = B @ c
-    assert shortest_minimum(c, x, np.abs(x) + 1, np.ones(6, bool), B, np.eye(3)) is c
+    assert shortest_minimum(c, np.abs(B @ c) + 1, np.ones(6, bool), B, np.eye(3)) is c
 
 
 @pytest.mark.parametrize(("held", "expected"), [(True, [0.5, 0.0]), (False, [0.0, 0.0])])
 def test_a_zero_that_is_not_held_may_fall(held, expected):
     """The product of an active zero stays; one that is above zero by rounding alone may fall."""
     B, c = np.array([[1.0, 0.0]]), np.array([0.5, 1.0])
-    shortest = shortest_minimum(c, B @ c, np.zeros(1), np.array([held]), B, np.eye(2))
+    shortest = shortest_minimum(c, np.zeros(1), np.array([held]), B, np.eye(2))
     assert_allclose(shortest, expected, atol=1e-11)
 
 
@@ -147,5 +145,13 @@ def test_a_zero_that_is_not_held_may_fall(held, expected):
 def test_a_similarity_that_is_not_held_falls_as_far_as_it_may(m, expected):
     """Down to m; not at all if rounding, here a large error, left it below m."""
     B, c = np.array([[1.0, 0.0]]), np.array([0.5, 1.0])
-    shortest = shortest_minimum(c, B @ c, np.array([m]), np.zeros(1, bool), B, np.eye(2))
+    shortest = shortest_minimum(c, np.array([m]), np.zeros(1, bool), B, np.eye(2))
     assert_allclose(shortest, expected, atol=1e-11)
+
+
+def test_a_minimum_far_from_the_shortest_leaves_no_rounding_behind():
+    """Projected once, c left 1e-7 of its length: here as much as the result."""
+    held, flat, lengths = np.array([[0.6, 0.8]]), np.array([-0.8, 0.6]), np.diag([1e6, 1.0])
+    found = shortest_minimum(held[0] + 1e4 * flat, np.ones(1), np.ones(1, bool), held, lengths)
+    expected = np.linalg.solve([held[0], flat @ lengths**2], [1, 0])
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-18)

@@ -45,6 +45,7 @@ ROUNDING = 1e-31  # rounding error of the squared gradient, relative to the squa
 TOUCHED = 1e-8  # an entry with a smaller residual, relative to the explained part, is active by rounding
 MOST_FULL_STEPS = 30  # three are enough, unless the norms of the active items differ by 1e5 or more
 MOST_STEPS = 500
+DOUBTFUL = 1e-12  # a smaller curvature may be the rounding errors of items that were added and subtracted
 FREE = 0.3  # a row is flat if this many directions, counted by the ridge's share of their curvature, are free
 _MOST_STRETCH = 400  # largest ratio of column scales, as a power of two, for which the norm of u is exact
 
@@ -340,7 +341,8 @@ class RowProblem:
     def _set_newton_direction(self, rows: Batch) -> None:
         """Compute the Newton direction, the slope along it and the explained squares."""
         gradient = rows.excess @ self.B + rows.C @ self.penalty
-        rows.direction = -np.linalg.solve(self._systems(rows), gradient[:, :, None])[:, :, 0]
+        systems = self._systems(rows.hessian, rows.ridge)
+        rows.direction = -np.linalg.solve(systems, gradient[:, :, None])[:, :, 0]
         rows.slope = np.einsum("kr,kr->k", gradient, rows.direction)
         bent = (rows.hessian @ rows.C[:, :, None])[:, :, 0]
         rows.explained = np.maximum(0, np.einsum("kr,kr->k", bent, rows.C))
@@ -348,8 +350,8 @@ class RowProblem:
             reached = np.where((rows.coded > 0) & (rows.active == 0), rows.coded, 0)
             rows.explained += np.einsum("kj,kj->k", reached, reached)
 
-    def _systems(self, rows: Batch, chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
-        return rows.hessian[chosen] + rows.ridge[chosen, None, None] * np.eye(self.B.shape[1])
+    def _systems(self, hessians: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+        return hessians + ridge[:, None, None] * np.eye(self.B.shape[1])
 
     def _write_finished(self, rows: Batch, solution: np.ndarray) -> None:
         """Write the rows that are converged: a full step lowers the cost by half the slope."""
@@ -365,12 +367,13 @@ class RowProblem:
         solution[rows.place[found]] = rows.C[found]
         X, coded = rows.X[found], rows.coded[found]
         touched = self._close_to_walls(X, coded, rows.explained[found, None]) & rows.active[found].astype(bool)
-        systems = self._systems(rows, found)
-        self._change_hessians(systems, coded, -touched.astype(np.int8))
-        free = rows.ridge[found] * np.einsum("krr->k", np.linalg.inv(systems)) > FREE
+        hessians, ridge = rows.hessian[found], np.maximum(rows.ridge[found], DOUBTFUL)
+        self._change_hessians(hessians, coded, -touched.astype(np.int8))
+        inverses = np.linalg.inv(self._systems(hessians, ridge))
+        free = ridge * np.einsum("krr->k", inverses) > FREE
         held = self._active(X, coded) & ~touched
         for k in np.flatnonzero(free):
-            one = rows.C[found[k]], X[k], coded[k], held[k]
+            one = rows.C[found[k]], coded[k], held[k]
             solution[rows.place[found[k]]] = shortest_minimum(*one, self.B, self.lengths)
 
     def _close_to_walls(self, X: np.ndarray, coded: np.ndarray, explained: np.ndarray) -> np.ndarray:

@@ -193,7 +193,7 @@ class _DeviceProblem:
     def _set_newton_direction(self, rows: Any) -> None:
         """Compute the Newton direction, the slope along it and the explained squares."""
         gradient = rows.excess @ self.B + rows.C @ self.penalty
-        rows.direction = -torch.linalg.solve(self._systems(rows), gradient)
+        rows.direction = -torch.linalg.solve(self._systems(rows.hessian, rows.ridge), gradient)
         rows.slope = (gradient * rows.direction).sum(dim=1)
         bent = (rows.hessian @ rows.C[:, :, None])[:, :, 0]
         rows.explained = (bent * rows.C).sum(dim=1).clamp_(min=0)
@@ -201,9 +201,9 @@ class _DeviceProblem:
             reached = torch.where((rows.coded > 0) & ~rows.active, rows.coded, 0.0)
             rows.explained += reached.square().sum(dim=1)
 
-    def _systems(self, rows: Any, chosen: Any = slice(None)) -> Any:
+    def _systems(self, hessians: Any, ridge: Any) -> Any:
         unit = torch.eye(self.B.shape[1], dtype=self.B.dtype, device=self.device)
-        return rows.hessian[chosen] + rows.ridge[chosen][:, None, None] * unit
+        return hessians + ridge[:, None, None] * unit
 
     def _write_finished(self, rows: Any, solution: Any) -> None:
         """Write the rows that are converged: a full step lowers the cost by half the slope."""
@@ -219,16 +219,17 @@ class _DeviceProblem:
         solution[rows.place[found]] = rows.C[found]
         X, coded, active = rows.X[found], rows.coded[found], rows.active[found]
         touched = self._close_to_walls(X, coded, rows.explained[found, None]) & active
-        systems = self._systems(rows, found)
+        hessians, ridge = rows.hessian[found], rows.ridge[found].clamp(min=new_rows.DOUBTFUL)
         close = torch.nonzero(touched.any(dim=1))[:, 0]
         if len(close):
             of_touched = self._hessians(coded[close], touched[close]) - self.penalty
-            systems[close] -= of_touched
-        traces = torch.linalg.inv(systems).diagonal(dim1=1, dim2=2).sum(dim=1)
-        for k in torch.nonzero(rows.ridge[found] * traces > new_rows.FREE)[:, 0].tolist():
-            one = rows.C[found[k]], X[k], coded[k], active[k] & ~touched[k]
-            c, x, similarities, held = (part.cpu().numpy() for part in one)
-            shortest = shortest_minimum(c, x, similarities, held, self.host.B, self.host.lengths)
+            hessians[close] -= of_touched
+        inverses = torch.linalg.inv(self._systems(hessians, ridge))
+        traces = inverses.diagonal(dim1=1, dim2=2).sum(dim=1)
+        for k in torch.nonzero(ridge * traces > new_rows.FREE)[:, 0].tolist():
+            one = rows.C[found[k]], coded[k], active[k] & ~touched[k]
+            c, similarities, held = (part.cpu().numpy() for part in one)
+            shortest = shortest_minimum(c, similarities, held, self.host.B, self.host.lengths)
             solution[rows.place[found[k]]] = tensor(shortest, self.device)
 
     def _close_to_walls(self, X: Any, coded: Any, explained: Any) -> Any:

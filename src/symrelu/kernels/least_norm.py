@@ -14,7 +14,8 @@ _ORTHONORMAL = 0.1  # deviation of a Gram matrix from the identity that does no 
 _DEPENDENT = 1e-11  # below this size, relative to the columns, the products of a direction are rounding errors
 
 _FLAT = 1e-10  # relative singular value below which the held products do not determine a direction
-_OVER = 1e-12  # tolerated violation of a constraint, relative to the largest coordinate
+_ROUNDING = 1e-14  # of a product, relative to the lengths of its factors
+_TOUCHED = 1e-8  # a product beyond its wall by less, relative to the similarities, costs next to nothing: 1e-16
 _MOST_CUTS = 500
 _CUTS = 3  # constraints that are added at once, per direction
 
@@ -57,7 +58,13 @@ def orthonormal_axes(
         if np.abs(whole - np.eye(len(sizes))).max(initial=0.0) <= _ORTHONORMAL:
             break
         rotation = np.linalg.eigh(whole)[1]
-    return _orthogonal_to(dropped, P, stretch), np.compress(kept, products, axis=1) / sizes, gram
+    products = np.compress(kept, products, axis=1) / sizes
+    penalties = penalty[:, None] * P
+    # The products of dropped directions are small. Without components along the axes, they are rounding errors.
+    for _ in range(2):
+        along = products.T @ (V @ dropped) + penalties.T @ (penalty[:, None] * dropped)
+        dropped = dropped - P @ along
+    return _orthogonal_to(dropped, P, stretch), products, gram
 
 
 def _orthogonal_to(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> np.ndarray:
@@ -72,7 +79,7 @@ def _orthogonal_to(dropped: np.ndarray, P: np.ndarray, stretch: np.ndarray) -> n
 
 
 def shortest_minimum(
-    c: np.ndarray, x: np.ndarray, coded: np.ndarray, held: np.ndarray, B: np.ndarray, lengths: np.ndarray
+    c: np.ndarray, coded: np.ndarray, held: np.ndarray, B: np.ndarray, lengths: np.ndarray
 ) -> np.ndarray:
     """Return the coordinates of least |lengths c| among those with the same cost as a given minimum.
 
@@ -84,8 +91,6 @@ def shortest_minimum(
     ----------
     c : ndarray of shape (n_axes,)
         A minimum.
-    x : ndarray of shape (n,)
-        Its products B c.
     coded : ndarray of shape (n,)
         Similarities, or a negative number where they are unobserved.
     held : ndarray of bool of shape (n,)
@@ -103,18 +108,24 @@ def shortest_minimum(
         return c
     directions, sizes, turn = np.linalg.svd(lengths @ free, full_matrices=False)
     free = free @ turn.T / sizes  # now orthonormal in u
-    part = directions.T @ (lengths @ c)
-    rest = c - free @ part
-    wall = (coded >= 0) & ~held
+    rest, part = c, np.zeros(len(sizes))
+    for _ in range(2):  # twice, because the first projection leaves rounding errors
+        along = directions.T @ (lengths @ rest)
+        rest, part = rest - free @ along, part + along
+    wall = (coded >= 0) & ~held & B.any(axis=1)
     sides = np.where(coded[wall] > 0, -1.0, 1.0)  # the product must be at least, or at most, the similarity
-    ends = sides * coded[wall]
-    slack = _OVER * np.abs(c).max()
-    constraints, limits = sides[:, None] * B[wall], np.maximum(ends, sides * x[wall]) + slack
-    violation = constraints @ rest - limits
+    heights = np.abs(B[wall]).max(axis=1)
+    constraints = sides[:, None] * (B[wall] / heights[:, None])
+    limits = np.maximum(sides * coded[wall] / heights, constraints @ c)
+    G, size = constraints @ free, float(np.linalg.norm(part))
+    slack = _ROUNDING * (np.linalg.norm(c) + size * np.linalg.norm(G, axis=1))
+    violation = constraints @ rest - limits - slack
     if (violation <= 0).all():
         return rest
-    size = float(np.linalg.norm(part))
-    shortest = rest + free @ _least_distance(constraints @ free, -violation, size)
+    shortest = rest + free @ _least_distance(G, -violation, size)
+    # Walls that nearly cancel each other amplify rounding errors: accept them as long as they cost nothing.
+    slack = 10 * (slack + _ROUNDING * np.linalg.norm(shortest))
+    slack = np.maximum(slack, _TOUCHED * np.linalg.norm(np.maximum(coded, 0)) / heights)
     return shortest if (constraints @ shortest <= limits + slack).all() else c
 
 
@@ -131,19 +142,22 @@ def _least_distance(G: np.ndarray, limits: np.ndarray, size: float) -> np.ndarra
     Least distance programming (Lawson and Hanson, chapter 23): nonnegative least squares for the multipliers of
     the constraints. Few of many constraints matter, so they are added when they are violated.
     """
-    limits = limits / size
     norms = np.linalg.norm(G, axis=1)
+    # With constraints and a y of length one, violations compare with each other and with rounding errors.
+    G, limits = G[norms > 0] / norms[norms > 0, None], limits[norms > 0] / (size * norms[norms > 0])
     y, active = np.zeros(G.shape[1]), np.empty(0, np.int64)
     for _ in range(_MOST_CUTS):
         violation = G @ y - limits
         violation[active] = 0
-        violated = np.flatnonzero((violation > 0) & (norms > 0))
+        violated = np.flatnonzero(violation > _ROUNDING)
         if not len(violated):
             break
-        furthest = np.argsort(-violation[violated] / norms[violated])[: _CUTS * len(y)]
+        furthest = np.argsort(-violation[violated])[: _CUTS * len(y)]
         chosen = np.append(active, violated[furthest])
         multipliers, y = _solve_dual(G[chosen], limits[chosen])
-        active = chosen[multipliers > 0]
+        before, active = active, chosen[multipliers > 0]
+        if np.array_equal(active, before):
+            break  # limited by rounding
     return y * size
 
 
