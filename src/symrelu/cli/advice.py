@@ -74,7 +74,7 @@ _ADVICE: dict[Status, tuple[str, ...]] = {
 
 # Argument in Python -> options that may stand for it, if the command has none with its name.
 _OTHER_NAMES = {
-    "n_components": ("components", "rank"),
+    "n_components": ("components", "rank", "ranks"),
     "random_state": ("seed",),
     "n_clusters": ("clusters",),
     "n_splits": ("splits",),
@@ -102,6 +102,7 @@ _PHRASES = (
     (re.compile(r'duplicates="sum", directed="sum"'), 'duplicates="sum" directed="sum"'),  # to be copied
     (re.compile(r" Pass indices, or fit a graph with names: .*"), ""),
     (re.compile(r"\bM in float32\b"), "a FILE in float32"),
+    (re.compile(r"\ba smaller rank \(at most (\d+)\)"), r"n_components=\1 or less"),
     (re.compile(r"\bsolver=LBFGS\((memory=\d+)\)"), r"\1"),
 )
 

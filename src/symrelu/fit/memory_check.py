@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+import numpy as np
 
 from symrelu.fit.device_memory import free_on_device
 from symrelu.fit.memory_model import Case, Memory, memory_of
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.memory import available_memory, in_words
 from symrelu.problem import Problem
+from symrelu.solvers import LBFGS, PALM
 
 # A fit may need less than was counted, by this factor: the tests allow as much. It is refused only beyond that.
 TOLERANCE = 1.25
@@ -95,27 +99,47 @@ def cannot_fit(memory: Memory, available: int | None) -> bool:
 
 def refusal(case: Case, memory: Memory, available: int) -> Refusal:
     """Return why a fit is refused: the figures, and what to do."""
+    parts = [
+        ("M as packed takes", memory.matrix),
+        ("the factor and the state of the solver", memory.factors),
+        ("the tiles", memory.tiles),
+        ("the start and sorting", memory.least - memory.matrix - memory.factors - memory.tiles),
+    ]
     figures = (
         f"A fit of {case.n} items with rank {case.rank} needs {in_words(memory.least)} in addition to M; "
-        f"{in_words(available)} are available. M as packed takes {in_words(memory.matrix)}, the factor and the "
-        f"state of the solver {in_words(memory.factors)}, the tiles {in_words(memory.tiles)}."
+        f"{in_words(available)} are available. "
+        f"{', '.join(f'{name} {in_words(size)}' for name, size in parts if size > 0)}."
     )
-    return Refusal(figures, tuple(_remedies(case, memory)))
+    return Refusal(figures, tuple(_remedies(case, available)))
 
 
-def _remedies(case: Case, memory: Memory) -> Iterator[Remedy]:
-    """Yield what to do, without what would not help."""
-    yield Remedy("a smaller rank", ("rank",))
-    if case.dtype.itemsize > 4:
+def _remedies(case: Case, available: int) -> Iterator[Remedy]:
+    """Yield each change with which the fit would not be refused."""
+    rank = _largest_rank(case, available)
+    if rank:
+        yield Remedy(f"a smaller rank (at most {rank})", ("rank",))
+    if case.dtype.itemsize > 4 and _fits(replace(case, dtype=np.dtype(np.float32)), available):
         yield Remedy("M in float32", ("M",))
-    if case.index_bytes and case.backend in ("dense", "reference"):
+    not_packed = case.index_bytes and case.backend in ("dense", "reference")
+    if not_packed and _fits(replace(case, backend="sparse"), available):
         yield Remedy("backend='sparse'", ("backend",))
-    if memory.factors > memory.least / 2 and case.past_steps:
-        if case.past_steps > _SHORT_MEMORY:
-            yield Remedy(f"solver=LBFGS(memory={_SHORT_MEMORY}) (fewer past steps)", ("solver", "memory"))
+    if case.past_steps > _SHORT_MEMORY and _fits(replace(case, solver=LBFGS(_SHORT_MEMORY)), available):
+        yield Remedy(f"solver=LBFGS(memory={_SHORT_MEMORY}) (fewer past steps)", ("solver", "memory"))
+    if case.past_steps and _fits(replace(case, solver=PALM()), available):
         yield Remedy("solver='palm' (fewer arrays)", ("solver",))
     if case.backend != "dask":
         yield Remedy("backend='dask' on a cluster", ("backend", "client"))
+
+
+def _largest_rank(case: Case, available: int) -> int:
+    """Return the largest smaller rank with which the fit would not be refused; 0 if there is none."""
+    ranks = range(1 + (case.n_negative if isinstance(case.n_negative, int) else 0), case.rank)
+    count = bisect(ranks, False, key=lambda rank: not _fits(replace(case, rank=rank), available))
+    return ranks[count - 1] if count else 0
+
+
+def _fits(case: Case, available: int) -> bool:
+    return not cannot_fit(memory_of(case), available)
 
 
 def available_for(backend: str) -> int | None:
