@@ -97,6 +97,16 @@ def lines_of(caplog, **settings):
     return [line for line in lines if not line.startswith(("compiling", "backend="))]
 
 
+def test_a_smaller_matrix_does_not_reach_the_tolerance_of_the_fit(caplog):
+    ends = [line for line in lines_of(caplog, tol=1e-6) if "relative error" in line]
+    levels, last = [line for line in ends if line.startswith("level")], ends[-1]
+    assert levels
+    assert all("the work of" in line and "reached tol" not in line for line in levels)
+    assert any("close enough for a start" in line for line in levels)
+    assert last.startswith("max_iter was reached after 2 steps (")
+    assert "the work of" not in last
+
+
 def test_a_start_without_smaller_matrices_is_announced(caplog, monkeypatch):
     assert not any("init=" in line for line in lines_of(caplog))
     monkeypatch.setattr(module, "FEWEST_ITEMS", 300)

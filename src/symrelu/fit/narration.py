@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from symrelu.fit.loop import Fit, Observer
-from symrelu.fitted.history import advice_after, stop_reason
+from symrelu.fitted.history import Status, advice_after, stop_reason
 from symrelu.kernels.compilation import noticing_compilation
 from symrelu.kernels.shared_context import SharedContext
 
@@ -74,7 +74,7 @@ class Narrator(Observer):
             logger.info(
                 "%s%s%s (%s): relative error %.4g",
                 _level(fit),
-                stop_reason(outcome.status, outcome.level),
+                _reason(fit, outcome.status, outcome.level),
                 "" if outcome.level else f" after {outcome.n_iter} steps",
                 _passes(fit, outcome.n_evaluations),
                 outcome.relative_error,
@@ -92,9 +92,17 @@ def _level(fit: Fit) -> str:
     return f"level {stage.level} ({what}): "
 
 
+def _reason(fit: Fit, status: Status, level: int) -> str:
+    """Return why a fit stopped. A smaller matrix has a tolerance of its own."""
+    if fit.stage.level and status is Status.TOLERANCE:
+        return "close enough for a start"
+    return stop_reason(status, level)
+
+
 def _passes(fit: Fit, count: int) -> str:
     """Return how many evaluations were made; those of smaller matrices are counted by what they cost."""
-    return f"{count} evaluation{'' if count == 1 else 's'}{' of M' if fit.stage.level else ''}"
+    plural = "" if count == 1 else "s"
+    return f"the work of {count} evaluation{plural} of M" if fit.stage.level else f"{count} evaluation{plural}"
 
 
 class narrated(SharedContext):  # lower case: with narrated(verbose) as narrator: ...
