@@ -200,6 +200,7 @@ def test_how_the_search_ended(graph, model, call, tmp_path):
     assert (early["status"], early["stopped_because"]) == ("max_time", "--max-time was reached")
     loaded = json.loads(call("neighbors", model, "--json")[1])
     assert (loaded["status"], loaded["stopped_because"]) == (None, None)
+    assert "stopped because" not in call("neighbors", model, "--of", "ann")[1]
 
 
 def test_ctrl_c_before_anything_was_found(graph, call, monkeypatch, tmp_path):

@@ -112,7 +112,7 @@ def links(
     }
     rows = [*_early_end(result), ("table", output), ("model", model)]
     shown = [(label, value) for label, value in rows if value is not None]
-    report(result, *preview(columns), *([shown] if shown else []))
+    report(result, *preview(columns, by="source" if len(nodes) else None), *([shown] if shown else []))
     if predictor.solution_.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
 

@@ -111,7 +111,7 @@ def neighbors(
         "neighbors": records(found) if found is not None and output is None else None,
         **files,
     }
-    report(result, *([] if found is None else preview(found)), _summary(estimator, files))
+    report(result, *([] if found is None else preview(found, by="node")), _summary(estimator, files))
     if interrupted or missed:
         raise typer.Exit(INTERRUPTED_CODE if interrupted else GOAL_MISSED_CODE)
 
@@ -189,7 +189,7 @@ def _results(estimator: NeighborEmbedding) -> dict[str, Any]:
 
 
 def _summary(estimator: NeighborEmbedding, files: dict[str, Path | None]) -> list[tuple[str, Any]]:
-    certificate = estimator.certificate_
+    certificate, reason = estimator.certificate_, getattr(estimator, "stop_reason_", None)
     negative = [f"x{k + 1}" for k in np.flatnonzero(estimator.signature_ < 0)]
     signs = f"the vectors with the sign of {', '.join(negative)} changed" if negative else "the vectors"
     rows = [
@@ -200,7 +200,7 @@ def _summary(estimator: NeighborEmbedding, files: dict[str, Path | None]) -> lis
         ("precision", f"{certificate.precision:.6g}"),
         ("threshold", f"{certificate.threshold!r} (margin {certificate.margin:.3g})"),
         ("query vectors", signs),
-        ("stopped because", for_command_line(getattr(estimator, "stop_reason_", "loaded from a file"))),
+        ("stopped because", None if reason is None else for_command_line(reason)),
         *files.items(),
     ]
     return [(label, value) for label, value in rows if value is not None]
