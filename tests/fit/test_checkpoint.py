@@ -21,7 +21,7 @@ from same_fits import assert_same
 from symrelu import Checkpoint, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.files import write_atomically
-from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning, DifferentFit, read_origin
+from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning, DifferentFit, read_origin, saved_step
 from symrelu.problem import fingerprint
 
 M, _ = make_relu_gram(60, 4, random_state=0)
@@ -555,6 +555,12 @@ def test_the_origin_of_no_checkpoint(path):
         ValueError, match=r"cannot resume from the checkpoint .*fit.npz: it is not a checkpoint"
     ):
         read_origin(path.with_suffix(".npz"))
+
+
+def test_how_far_a_saved_fit_has_come(path):
+    assert saved_step(path) is None
+    decompose(M, 3, max_iter=4, checkpoint=path, **FIT)
+    assert saved_step(path) == (4, 0)
 
 
 @pytest.mark.parametrize("name", OTHERS)

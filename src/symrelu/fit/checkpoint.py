@@ -279,6 +279,26 @@ def saved_rank(checkpoint: Checkpoint | None) -> int | None:
         return rank
 
 
+def saved_step(path: str | PathLike[str]) -> tuple[int, int] | None:
+    """Return how far the fit in a checkpoint has come.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    step, level : int
+        The level is that of a smaller matrix of a multilevel start, otherwise 0. None if there is no file.
+    """
+    if not Path(path).exists():
+        return None
+    with CheckpointFile(Checkpoint(path), {}).explaining_errors():
+        arrays = read_npz(path, "checkpoint")
+        snapshot = Snapshot.of_entries(_checked_header(arrays), arrays)
+        return len(snapshot.history) - 1, (snapshot.stage or {}).get("level", 0)
+
+
 def _checked_header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     header = read_header(arrays, "checkpoint") if "checkpoint" in arrays else {}
     if header.get("format") != FORMAT:
