@@ -230,6 +230,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
             "--n-negative must be an integer from",
         ),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--precision", "fast"], "Leave --precision out, or pass"),
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
