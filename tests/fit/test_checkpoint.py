@@ -386,9 +386,15 @@ def test_files_of_other_kinds(path):
     path.with_suffix(".npy").rename(path)
     with pytest.raises(ValueError, match="a single npy array, not an npz archive"):
         resume(path)
-    decompose(M, 3, max_iter=2, **FIT).save(path)
-    with pytest.raises(ValueError, match="it is not a checkpoint"):
-        resume(path)
+
+
+def test_results_are_not_to_be_deleted(path):
+    solution = decompose(M, 3, max_iter=2, **FIT)
+    model = SymReLU(3, max_iter=9, random_state=0, n_negative=0, tol=1e9).fit(M)
+    for result, what in ((solution, "a saved Solution"), (model, "the model of an estimator")):
+        result.save(path)
+        with pytest.raises(ValueError, match=rf"not a checkpoint, but {what}\. Pass another file\.$"):
+            resume(path)
 
 
 def test_nothing_is_unpickled(path):
