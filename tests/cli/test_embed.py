@@ -107,9 +107,10 @@ EXACT = ["--components", 3, "--tol", 0, "--gtol", 0, "--ftol", 0]
 def test_the_same_command_resumes_from_its_checkpoint(tmp_path, matrix_file, call):
     begun = ["embed", matrix_file, *EXACT, "--checkpoint", tmp_path / "c.ckpt"]
     assert call(*begun, "-o", tmp_path / "part.csv", "--max-iter", 5)[0] == 0
-    code, out, _ = call(
+    code, out, err = call(
         *begun, "-o", tmp_path / "all.csv", "--model", tmp_path / "m.npz", "--max-iter", 12, "--json"
     )
+    assert "c.ckpt, at step 5" in err
     assert (code, json.loads(out)["iterations"]) == (0, 12)
     assert call("embed", matrix_file, *EXACT, "-o", tmp_path / "once.csv", "--max-iter", 12)[0] == 0
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "once.csv").read_bytes()

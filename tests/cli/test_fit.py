@@ -230,6 +230,7 @@ def test_a_signed_fit_says_that_hidden_pairs_were_not_asked(tmp_path, matrix_fil
             ["matrix.npz", "--rank", "2", "-o", "x.npz", "--n-negative", "2"],
             "--n-negative must be an integer from",
         ),
+        (["matrix.npz", "--rank", "2", "-o", "x.npz", "--precision", "fast"], "Leave --precision out, or pass"),
         (["matrix.npz", "--rank", "2", "-o", "matrix.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x.npz", "--plot", "./x.npz"], "must be different files"),
         (["matrix.npz", "--rank", "2", "-o", "x" * 300], "is longer than"),
@@ -349,10 +350,14 @@ cli.main()
 def test_a_checkpointed_fit_goes_on(tmp_path, matrix_file, monkeypatch, capsys):
     output, checkpoint = tmp_path / "fit.npz", tmp_path / "fit.ckpt"
     fit = ("fit", matrix_file, "--rank", 2, "-o", output, "--seed", 1, "--checkpoint", checkpoint)
-    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 3)
+    code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 3)
+    assert (code, "resuming" in err) == (0, False)
+    code, _, err = symrelu(monkeypatch, capsys, *fit, "--max-iter", 8)
     assert code == 0
-    code, _, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 8)
-    assert code == 0
+    assert "Note: resuming the fit of" in err
+    assert "fit.ckpt, at step 3" in err
+    code, out, _ = symrelu(monkeypatch, capsys, *fit, "--max-iter", 8, "--json")
+    assert json.loads(out)["advice"].startswith("The fit had ended before, so that no step was made.")
     expected = decompose(sparse.load_npz(matrix_file), 2, random_state=1, max_iter=8)
     np.testing.assert_array_equal(Solution.load(output).U, expected.U)
     code, _, err = symrelu(monkeypatch, capsys, *fit, "--alpha", 1)

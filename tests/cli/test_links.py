@@ -107,9 +107,10 @@ def test_an_early_end_is_shown(matrix_file, call):
     early = ["--n-init", 2, "--max-time", 1e-9, "--model", "links.npz"]
     shown = " ".join(call("links", matrix_file, *early)[1].split())
     assert "of the graph divided by its degrees stopped because --max-time was reached (2 of 2 fits)" in shown
-    assert (
-        "These are the links of unfinished fits. The fit used all its time. Pass a larger --max-time." in shown
-    )
+    several = "These are the links of unfinished fits. The fits used all their time. Pass a larger --max-time."
+    assert several in shown
+    shown = " ".join(call("links", matrix_file, "--n-init", 1, "--max-time", 1e-9)[1].split())
+    assert "These are the links of an unfinished fit. The fit used all its time. Pass a larger" in shown
     shown = " ".join(call("links", "links.npz")[1].split())
     assert shown.endswith("advice These are the links of unfinished fits.")  # there is no fit to give more time
     found = json.loads(call("links", matrix_file, *QUICK, "--json")[1])

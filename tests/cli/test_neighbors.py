@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from symrelu import NeighborEmbedding, Status
-from symrelu.fit.neighbor_goal import Found
+from symrelu.fit.neighbor_goal import Attempt, Found
 from symrelu.fitted.certificate import certify
 from symrelu.graphs import read_graph
 
@@ -156,6 +156,42 @@ def test_ctrl_c_writes_the_best_so_far(graph, call, monkeypatch):
     assert_array_equal(table("v.csv")[2], np.ones((8, 2)))
 
 
+@pytest.mark.parametrize(
+    ("status", "tried", "advice"),
+    [
+        (
+            Status.MAX_TIME,
+            [4, 3],
+            "--max-time ended the search before 2 columns were tried. Pass a larger --max-time, "
+            "--components 3, which were enough, or a lower --recall.",
+        ),
+        (Status.MAX_TIME, [2], "--max-time ended the search. Pass a larger --max-time, or a lower --recall."),
+        (
+            Status.INTERRUPTED,
+            [3],
+            "Ctrl-C ended the search before 2 columns were tried. Give it more time, --components 3, "
+            "which were enough, or a lower --recall.",
+        ),
+        (Status.INTERRUPTED, [2], "Ctrl-C ended the search. Give it more time, or a lower --recall."),
+        (
+            None,
+            [3, 2],
+            "wrong pairs with 1 column. Pass --components 3, which were enough, or a lower --recall.",
+        ),
+    ],
+)
+def test_a_missed_goal_names_what_ended_the_search(status, tried, advice, graph, call, monkeypatch):
+    def search(matrix, goal, **options):
+        vectors, signature = np.ones((8, 1), np.float32), np.ones(1, np.float32)
+        certificate = certify(vectors, signature, matrix.astype(bool), 0.5)
+        attempts = tuple(Attempt(rank, 9, 0, rank > 2, 1.0) for rank in tried)
+        return Found(vectors, signature, certificate, attempts, status)
+
+    monkeypatch.setattr("symrelu.estimators.neighbors.search_neighbors", search)
+    _, _, err = call("neighbors", graph, "--components", 2)
+    assert " ".join(err.split()).endswith(advice)
+
+
 def test_how_the_search_ended(graph, model, call, tmp_path):
     options = ["--seed", 0, "--max-iter", 300, "--json"]
     ended = json.loads(call("neighbors", graph, *options)[1])
@@ -164,6 +200,7 @@ def test_how_the_search_ended(graph, model, call, tmp_path):
     assert (early["status"], early["stopped_because"]) == ("max_time", "--max-time was reached")
     loaded = json.loads(call("neighbors", model, "--json")[1])
     assert (loaded["status"], loaded["stopped_because"]) == (None, None)
+    assert "stopped because" not in call("neighbors", model, "--of", "ann")[1]
 
 
 def test_ctrl_c_before_anything_was_found(graph, call, monkeypatch, tmp_path):

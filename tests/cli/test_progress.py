@@ -43,6 +43,18 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys)
     ]
 
 
+def test_progress_of_a_fit_that_resumes_begins_where_it_was(terminal, monkeypatch, capsys):
+    with progress.fit_progress("x", 10, 7) as callback:
+        callback(step(0.5))
+    assert "8/10" in terminal.getvalue()
+    clock = iter([104.0, 115.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    lines = progress._Lines("x", 10, 7)
+    for error in (0.5, 0.25):
+        lines.advance(error)
+    assert "x: step 9 of at most 10, relative error 0.25, at most 0:00:11 left" in terminal.getvalue()
+
+
 def test_lines_of_smaller_matrices_name_their_level_and_count_no_steps(monkeypatch, capsys):
     clock = iter([90.0, 101.0, 104.0, 115.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))

@@ -140,6 +140,20 @@ def test_long_tables_are_cut():
     assert str(next(iter(table.columns[1].cells))) == "0.123457"
 
 
+def test_long_tables_show_some_rows_of_each_node():
+    def shown(nodes):
+        table, *more = preview({"node": nodes}, by="node")
+        return [str(cell) for cell in table.columns[0].cells], more
+
+    assert shown(["a"] * 15 + ["b"] * 2 + ["c"] * 5) == (
+        ["a"] * 4 + ["b"] * 2 + ["c"] * 4,
+        ["... and 12 more."],
+    )
+    assert shown(["a"] * 4) == (["a"] * 4, [])
+    many = [f"n{k}" for k in range(12) for _ in range(2)]
+    assert shown(many) == (many[::2], ["... and 12 more."])
+
+
 def test_records():
     assert records({"a": [1, 2], "b": ["x", "y"]}) == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 

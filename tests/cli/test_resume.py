@@ -150,7 +150,9 @@ def test_a_folder_that_was_moved(begun, matrix_file, tmp_path, call):
         shutil.move(path, new)
     code, _, err = call("resume", new / "fit.ckpt", "--max-iter", 6)
     assert code == 0
-    assert "resuming the fit of" in err
+    assert f"resuming the fit of {new / 'matrix.npz'} from {new / 'fit.ckpt'}, at step 5" in " ".join(
+        err.split()
+    )
     assert read_origin(new / "fit.ckpt")["arguments"]["file"]["absolute"] == str(new / "matrix.npz")
 
 

@@ -21,7 +21,7 @@ from same_fits import assert_same
 from symrelu import Checkpoint, SymReLU, decompose
 from symrelu.datasets import make_relu_gram
 from symrelu.files import write_atomically
-from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning, DifferentFit, read_origin
+from symrelu.fit.checkpoint import CheckpointFile, CheckpointWarning, DifferentFit, read_origin, saved_step
 from symrelu.problem import fingerprint
 
 M, _ = make_relu_gram(60, 4, random_state=0)
@@ -386,9 +386,15 @@ def test_files_of_other_kinds(path):
     path.with_suffix(".npy").rename(path)
     with pytest.raises(ValueError, match="a single npy array, not an npz archive"):
         resume(path)
-    decompose(M, 3, max_iter=2, **FIT).save(path)
-    with pytest.raises(ValueError, match="it is not a checkpoint"):
-        resume(path)
+
+
+def test_results_are_not_to_be_deleted(path):
+    solution = decompose(M, 3, max_iter=2, **FIT)
+    model = SymReLU(3, max_iter=9, random_state=0, n_negative=0, tol=1e9).fit(M)
+    for result, what in ((solution, "a saved Solution"), (model, "the model of an estimator")):
+        result.save(path)
+        with pytest.raises(ValueError, match=rf"not a checkpoint, but {what}\. Pass another file\.$"):
+            resume(path)
 
 
 def test_nothing_is_unpickled(path):
@@ -555,6 +561,12 @@ def test_the_origin_of_no_checkpoint(path):
         ValueError, match=r"cannot resume from the checkpoint .*fit.npz: it is not a checkpoint"
     ):
         read_origin(path.with_suffix(".npz"))
+
+
+def test_how_far_a_saved_fit_has_come(path):
+    assert saved_step(path) is None
+    decompose(M, 3, max_iter=4, checkpoint=path, **FIT)
+    assert saved_step(path) == (4, 0)
 
 
 @pytest.mark.parametrize("name", OTHERS)

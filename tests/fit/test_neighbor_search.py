@@ -1,6 +1,7 @@
 """The search for the smallest factor that gives back the neighbours of a graph."""
 
 import logging
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -177,11 +178,13 @@ def test_lines_of_the_log(caplog, monkeypatch):
     with caplog.at_level(logging.INFO, logger="symrelu"):
         found = searched(GRAPHS["star"], verbose=1)
     lines = [record.getMessage() for record in caplog.records]
-    ends = [line for line in lines if "wrong pairs after" in line]
+    ends = [line for line in lines if re.match(r"\d+ columns?: \d+ wrong pairs? after", line)]
     assert len(ends) == len(found.attempts)
     assert ends[0].startswith("7 columns: 0 wrong pairs after ")
     assert any("columns: fitting; no number of columns is known to be enough; " in line for line in lines)
     assert any("; 7 columns are enough; " in line for line in lines)
+    assert not any(re.search(r"\b1 (columns|wrong pairs)", line) for line in lines)
+    assert any(line.startswith("1 column: ") for line in ends)
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="symrelu"):
         searched(random_graph(80, 0.2, 0), Goal(max_iter=300), verbose=1)

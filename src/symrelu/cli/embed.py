@@ -15,7 +15,7 @@ from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
 from symrelu.cli.local_workers import fitted_on_workers
 from symrelu.cli.options import Own, estimator_options, estimator_settings, with_options
-from symrelu.cli.origins import repeatable
+from symrelu.cli.origins import note_resuming, repeatable
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.progress import estimator_progress
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, report
@@ -114,8 +114,10 @@ def _save(estimator: SymReLU, path: Path, *, as_model: bool) -> None:
 
 def fit_estimator(estimator: Any, labelled: Any, description: str, *, search: bool) -> None:
     """Fit an estimator and show its progress; exit if Ctrl-C came before there is a result."""
+    checkpoint = getattr(estimator, "checkpoint", None)
+    begun = note_resuming(description, None if checkpoint is None else checkpoint.path) or 0
     try:
-        with estimator_progress(estimator, description, search=search), warnings.catch_warnings():
+        with estimator_progress(estimator, description, search=search, begun=begun), warnings.catch_warnings():
             # The report says why a fit stopped; and no defaults changed, since 0.1.0 had no such command.
             for category in (ConvergenceWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)

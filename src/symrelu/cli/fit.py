@@ -17,7 +17,7 @@ from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, fit_options, with_options
-from symrelu.cli.origins import origin_of
+from symrelu.cli.origins import note_resuming, origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.progress import fit_progress
 from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, note, printable, report, verbosity
@@ -108,6 +108,7 @@ def _run_fit(
     # The second fit, with held-out pairs, must not use the checkpoint of the first.
     checkpoint, max_iter = settings.pop("checkpoint"), settings["max_iter"]
     hidden = None if held_out is None else _hidden_pairs(problem, held_out, settings["random_state"])
+    begun = note_resuming(file, checkpoint)
     steps = 0
 
     def count(progress: Any) -> None:
@@ -116,7 +117,7 @@ def _run_fit(
         callback(progress)
 
     try:
-        with fit_progress(file.name, max_iter) as callback:
+        with fit_progress(file.name, max_iter, begun or 0) as callback:
             solution = decompose(problem, **settings, callback=count, checkpoint=_named(checkpoint, arguments))
     except KeyboardInterrupt:
         errors.print("Interrupted before there was a result: nothing was written.")
@@ -135,7 +136,7 @@ def _run_fit(
         with fit_progress(f"{file.name}, with held-out pairs", max_iter) as callback:
             error, interrupted = _measure_held_out(problem, hidden, settings, callback)
     result = {"command": command, "file": file, **fit_results(solution, checkpoint), "held_out_error": error}
-    if command == "resume" and not steps:
+    if begun is not None and not steps:
         result["advice"] = f"The fit had ended before, so that no step was made. {result['advice']}"
     result |= {
         "backend": _backend(problem, settings),

@@ -112,7 +112,7 @@ def links(
     }
     rows = [*_early_end(result), ("table", output), ("model", model)]
     shown = [(label, value) for label, value in rows if value is not None]
-    report(result, *preview(columns), *([shown] if shown else []))
+    report(result, *preview(columns, by="source" if len(nodes) else None), *([shown] if shown else []))
     if predictor.solution_.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_CODE)
 
@@ -120,14 +120,24 @@ def links(
 def _end(predictor: LinkPredictor, *, loaded: bool) -> dict[str, Any]:
     """Return how the fits ended, with advice if that was early."""
     status = predictor.solution_.status
-    early = stopped_early(status, predictor.max_iter, LinkPredictor().max_iter)
-    further = "" if loaded else f" {advice_of(status)}"
+    usual = LinkPredictor().max_iter
+    early = stopped_early(status, predictor.max_iter, usual)
+    unfinished = [fit for fit in predictor.fits_ if stopped_early(fit.status, predictor.max_iter, usual)]
+    several = len(unfinished) > 1
+    further = "" if loaded else f" {_of_several(advice_of(status)) if several else advice_of(status)}"
     return {
         "status": status,
         "relative_error": predictor.relative_error_,
         "stopped_because": for_command_line(predictor.stop_reason_),
-        "advice": f"These are the links of unfinished fits.{further}" if early else None,
+        "advice": f"These are the links of {'unfinished fits' if several else 'an unfinished fit'}.{further}"
+        if early
+        else None,
     }
+
+
+def _of_several(advice: str) -> str:
+    """Return advice on a fit as advice on several ones."""
+    return advice.replace("The fit used all its", "The fits used all their")
 
 
 def _early_end(result: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -44,6 +44,12 @@ OWN = {
 }
 
 
+# Why a search ended early -> who ended it, and what to do about that.
+_ENDED_BY = {
+    Status.MAX_TIME.value: ("--max-time", "Pass a larger --max-time,"),
+    Status.INTERRUPTED.value: ("Ctrl-C", "Give it more time,"),
+}
+
 _OPTIONS = [*estimator_options(NeighborEmbedding, OWN), *graph_options()]
 
 
@@ -105,7 +111,7 @@ def neighbors(
         "neighbors": records(found) if found is not None and output is None else None,
         **files,
     }
-    report(result, *([] if found is None else preview(found)), _summary(estimator, files))
+    report(result, *([] if found is None else preview(found, by="node")), _summary(estimator, files))
     if interrupted or missed:
         raise typer.Exit(INTERRUPTED_CODE if interrupted else GOAL_MISSED_CODE)
 
@@ -138,20 +144,30 @@ def _missed(estimator: NeighborEmbedding, options: dict[str, Any]) -> str:
     if not hasattr(estimator, "attempts_"):  # loaded: nothing was asked for but what is in the file
         return ""
     certificate, wanted = estimator.certificate_, options["n_components"]
-    columns = "" if wanted in ("auto", estimator.n_components_) else f" and {wanted} columns"
+    columns = "" if wanted in ("auto", estimator.n_components_) else f" and {_counted(wanted)}"
     if min(certificate.recall, certificate.precision) >= options["recall"] and not columns:
         return ""
-    enough = [attempt.rank for attempt in estimator.attempts_ if attempt.succeeded]
-    advice = (
-        f"Pass --components {min(enough)}, which were enough,"
-        if enough
-        else "Pass a larger --max-iter or --max-time, more --components,"
-    )
     return (
         f"No vectors with recall >= {options['recall']:g}{columns} were found: the best have "
-        f"{certificate.wrong_pairs} wrong pairs with {estimator.n_components_} columns. {advice} or a "
-        "lower --recall."
+        f"{certificate.wrong_pairs} wrong pairs with {_counted(estimator.n_components_)}. "
+        f"{_advice(estimator, wanted)} or a lower --recall."
     )
+
+
+def _advice(estimator: NeighborEmbedding, wanted: int | str) -> str:
+    """Return what to do about a goal that was missed, up to the last possibility."""
+    enough = [attempt.rank for attempt in estimator.attempts_ if attempt.succeeded]
+    known = f"--components {min(enough)}, which were enough," if enough else ""
+    cause, remedy = _ENDED_BY.get(estimator.stop_reason_, ("", ""))
+    if not cause:
+        return f"Pass {known or 'a larger --max-iter or --max-time, more --components,'}"
+    tried = wanted == "auto" or wanted in [attempt.rank for attempt in estimator.attempts_]
+    what = "" if tried else f" before {_counted(wanted)} {'was' if wanted == 1 else 'were'} tried"
+    return f"{cause} ended the search{what}. {remedy} {known}".rstrip()
+
+
+def _counted(columns: int | str) -> str:
+    return f"{columns} column{'' if columns == 1 else 's'}"
 
 
 def _results(estimator: NeighborEmbedding) -> dict[str, Any]:
@@ -173,7 +189,7 @@ def _results(estimator: NeighborEmbedding) -> dict[str, Any]:
 
 
 def _summary(estimator: NeighborEmbedding, files: dict[str, Path | None]) -> list[tuple[str, Any]]:
-    certificate = estimator.certificate_
+    certificate, reason = estimator.certificate_, getattr(estimator, "stop_reason_", None)
     negative = [f"x{k + 1}" for k in np.flatnonzero(estimator.signature_ < 0)]
     signs = f"the vectors with the sign of {', '.join(negative)} changed" if negative else "the vectors"
     rows = [
@@ -184,7 +200,7 @@ def _summary(estimator: NeighborEmbedding, files: dict[str, Path | None]) -> lis
         ("precision", f"{certificate.precision:.6g}"),
         ("threshold", f"{certificate.threshold!r} (margin {certificate.margin:.3g})"),
         ("query vectors", signs),
-        ("stopped because", for_command_line(getattr(estimator, "stop_reason_", "loaded from a file"))),
+        ("stopped because", None if reason is None else for_command_line(reason)),
         *files.items(),
     ]
     return [(label, value) for label, value in rows if value is not None]

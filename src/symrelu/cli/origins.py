@@ -10,12 +10,14 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from symrelu.cli.screen import note
 from symrelu.cli.streams import STDOUT
 from symrelu.files.block_folder import is_block_folder
-from symrelu.fit.checkpoint import Checkpoint, read_origin
+from symrelu.fit.checkpoint import Checkpoint, read_origin, saved_step
 
 _INPUTS = ("file", "mask")
 _OUTPUTS = ("output", "plot")
@@ -57,6 +59,29 @@ def repeatable(command: str, checkpoint: Path | None) -> Checkpoint | None:
     checkpoint : Checkpoint or None
     """
     return None if checkpoint is None else Checkpoint(checkpoint, origin=origin_of(command, {}, checkpoint))
+
+
+def note_resuming(data: Path | str, checkpoint: str | PathLike[str] | None) -> int | None:
+    """Print that a fit resumes from a checkpoint, if there is such a file, and return its step.
+
+    Parameters
+    ----------
+    data : Path or str
+        The name of the data.
+    checkpoint : path-like or None
+
+    Returns
+    -------
+    step : int or None
+        The step of the matrix itself: 0 if a multilevel start has not come to it. None for a new fit.
+    """
+    saved = None if checkpoint is None else saved_step(checkpoint)
+    if saved is None:
+        return None
+    step, level = saved
+    where = f"step {step} of level {level} of its start" if level else f"step {step}"
+    note(f"resuming the fit of {data} from {checkpoint}, at {where}")
+    return 0 if level else step
 
 
 def arguments_of(checkpoint: Path, command: Callable[..., Any], data: Path | None = None) -> dict[str, Any]:

@@ -28,8 +28,10 @@ class Advance(Protocol):
 
 
 @contextmanager
-def step_progress(description: str, total: int) -> Iterator[Advance]:
+def step_progress(description: str, total: int, begun: int = 0) -> Iterator[Advance]:
     """Yield a function that shows one more step and its relative error, with the time left.
+
+    A fit that resumes has ``begun``: so many steps were made before.
 
     On a terminal it is a bar; otherwise a line is printed every few seconds, unless the fit logs its steps. A
     fit may end before its last step, so the time left is an upper bound.
@@ -38,7 +40,7 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
     if screen.is_quiet() or (screen.verbosity() and not screen.is_interactive()):
         yield lambda error, level=0: None
     elif not screen.is_interactive():
-        yield _Lines(description, total).advance
+        yield _Lines(description, total, begun).advance
     else:
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -49,7 +51,7 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
             TimeRemainingColumn(),
         )
         with Progress(*columns, console=screen.errors, transient=True) as bar:
-            task = bar.add_task(description, total=total, state="relative error -")
+            task = bar.add_task(description, total=total, completed=begun, state="relative error -")
 
             def advance(error: float, level: int = 0) -> None:
                 where = f" at level {level}" if level else ""
@@ -62,8 +64,8 @@ def step_progress(description: str, total: int) -> Iterator[Advance]:
 class _Lines:
     """Progress as lines of text."""
 
-    def __init__(self, description: str, total: int) -> None:
-        self.description, self.total, self.done = description, total, 0
+    def __init__(self, description: str, total: int, begun: int = 0) -> None:
+        self.description, self.total, self.begun, self.done = description, total, begun, begun
         self.shown: float | None = None
 
     def advance(self, error: float, level: int = 0) -> None:
@@ -71,7 +73,8 @@ class _Lines:
         now = time.monotonic()
         if self.shown is None:
             self.shown = now
-        if self.done == 1:
+        made = self.done - self.begun
+        if made == 1:
             self.began = self.shown = now  # what came before may have been compilation, which is not repeated
         if now - self.shown < SECONDS_BETWEEN_LINES:
             return
@@ -80,16 +83,16 @@ class _Lines:
             text = f"{self.description}: level {level} of the start, relative error {error:.4g}"
             screen.errors.print(Text(text), soft_wrap=True)
             return
-        left = timedelta(seconds=round((now - self.began) / (self.done - 1) * (self.total - self.done)))
+        left = timedelta(seconds=round((now - self.began) / (made - 1) * (self.total - self.done)))
         steps = f"step {self.done} of at most {self.total}"
         line = f"{self.description}: {steps}, relative error {error:.4g}, at most {left} left"
         screen.errors.print(Text(line), soft_wrap=True)
 
 
 @contextmanager
-def fit_progress(description: str, total: int) -> Iterator[Callable[[Any], None]]:
+def fit_progress(description: str, total: int, begun: int = 0) -> Iterator[Callable[[Any], None]]:
     """Yield a callback for :func:`symrelu.decompose` that shows ``total`` iterations of one or more fits."""
-    with step_progress(description, total) as advance:
+    with step_progress(description, total, begun) as advance:
         yield lambda progress: advance(progress.record.relative_error, progress.level)
 
 
@@ -139,14 +142,20 @@ class _LastMessage(logging.Handler):
 
 
 @contextmanager
-def estimator_progress(estimator: Any, description: str, *, search: bool = False) -> Iterator[None]:
+def estimator_progress(
+    estimator: Any, description: str, *, search: bool = False, begun: int = 0
+) -> Iterator[None]:
     """Show the progress of an estimator that is fitted meanwhile: its steps, or the lines of a search."""
     before = estimator.verbose
     with ExitStack() as stack:
         # A saved model must not depend on what was shown.
         stack.callback(lambda: estimator.set_params(verbose=before))
         # With callbacks all fits run in one process.
-        if search or (estimator.n_jobs or 1) != 1 or not _set_callback(estimator, _StepCallback(description)):
+        if (
+            search
+            or (estimator.n_jobs or 1) != 1
+            or not _set_callback(estimator, _StepCallback(description, begun))
+        ):
             verbose = stack.enter_context(search_progress())
         else:
             stack.callback(estimator.set_callbacks)
@@ -169,12 +178,12 @@ class _StepCallback:
 
     # The protocol of scikit-learn has no context manager: setup and teardown enter and leave the bar.
 
-    def __init__(self, description: str) -> None:
-        self.description = description
+    def __init__(self, description: str, begun: int = 0) -> None:
+        self.description, self.begun = description, begun
         self.shown: Any = None
 
     def setup(self, estimator: Any, context: Any) -> None:
-        self.shown = step_progress(self.description, context.max_subtasks)
+        self.shown = step_progress(self.description, context.max_subtasks, self.begun)
         self.advance: Advance = self.shown.__enter__()
 
     def teardown(self, estimator: Any, context: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,13 +82,27 @@ def has_entry(path: Path, name: str) -> bool:
         return False
 
 
-def preview(columns: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """Return what to show of a table on the screen: its first rows, and how many there are."""
+def preview(columns: Mapping[str, Sequence[Any]], by: str | None = None) -> list[Any]:
+    """Return what to show of a table on the screen: a few rows, and how many more there are.
+
+    These are the first rows, or with ``by`` the first ones of each value in that column.
+    """
     rows = list(zip(*columns.values(), strict=True))
-    shown = [[_cell(value) for value in row] for row in rows[:_SHOWN]]
+    places = range(len(rows))[:_SHOWN] if by is None else _first_of_each(columns[by])
+    shown = [[_cell(value) for value in rows[place]] for place in places]
     table = fitting_table(list(columns), shown, justify="left")
-    more = f"... and {len(rows) - _SHOWN} more."
-    return [table, more] if len(rows) > _SHOWN else [table]
+    more = len(rows) - len(shown)
+    return [table, f"... and {more} more."] if more else [table]
+
+
+def _first_of_each(values: Sequence[Any]) -> list[int]:
+    """Return the places of rows to show: at least one of each value, and as many of each as there is room."""
+    seen: Counter[Any] = Counter()
+    turns = []
+    for place, value in enumerate(values):
+        turns.append((seen[value], place))
+        seen[value] += 1
+    return sorted(place for _, place in sorted(turns)[: max(_SHOWN, len(seen))])
 
 
 def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ from symrelu import Solution
 from symrelu.cli.fit import check_outputs, fit, run_fit
 from symrelu.cli.options import fit_options, option, with_options
 from symrelu.cli.origins import arguments_of
-from symrelu.cli.screen import note
 from symrelu.cli.streams import STDOUT
 from symrelu.cli.tables import is_embedding_table, is_table
 from symrelu.fit.checkpoint import DifferentFit
@@ -85,7 +84,6 @@ def resume(
     cluster = {name: given.pop(name) for name in _CLUSTER if name in given}
     if cluster:
         arguments |= dict.fromkeys(_CLUSTER) | cluster  # one of them replaces either
-    note(f"resuming the fit of {arguments['file']}")
     try:
         run_fit("resume", given, **arguments)
     except ValueError as error:

@@ -50,7 +50,7 @@ def check_settings_supported(backend: str, model: Model, start: Start, run: Run)
     if backend != "cuda" and run.precision != "auto":
         raise ValueError(
             f"precision={run.precision!r} is for backend='cuda', and this fit has backend={backend!r}. Leave "
-            "precision out, or pass backend='cuda'."
+            "precision= out, or pass backend='cuda'."
         )
     kind = operator_class(backend)
     check_solver_supported(kind, run.solver)

@@ -36,6 +36,13 @@ HASHED = ("matrix", "mask", "starting factor")
 _HEADER = {"format", "version", "symrelu", "identity", *NUMBERS}
 _OPTIONAL = {"origin", "stage"}
 
+# Entry of another file of this library -> what the file is. The first one that is found decides.
+_OTHER_FILES = {
+    "model": "the model of an estimator",
+    "neighbor_vectors": "a model of neighbors",
+    "solution": "a saved Solution",
+}
+
 _FIRST_AFTER = 2.0  # seconds: a fit that is killed soon should not have to begin again
 
 
@@ -158,13 +165,8 @@ class CheckpointFile:
         # Anything that damaged or foreign content can raise while it is interpreted.
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-            advice = (
-                "Delete the file to start again, or pass another file."
-                if _is_checkpoint(self.path)
-                else "Pass another file. If this one was a checkpoint, delete it to start again."
-            )
             raise ValueError(
-                f"The fit cannot resume from the checkpoint {self.path}: {reason}. {advice}"
+                f"The fit cannot resume from the checkpoint {self.path}: {reason}. {_advice(self.path, error)}"
             ) from error
 
     def is_due(self) -> bool:
@@ -279,10 +281,31 @@ def saved_rank(checkpoint: Checkpoint | None) -> int | None:
         return rank
 
 
+def saved_step(path: str | PathLike[str]) -> tuple[int, int] | None:
+    """Return how far the fit in a checkpoint has come.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    step, level : int
+        The level is that of a smaller matrix of a multilevel start, otherwise 0. None if there is no file.
+    """
+    if not Path(path).exists():
+        return None
+    with CheckpointFile(Checkpoint(path), {}).explaining_errors():
+        arrays = read_npz(path, "checkpoint")
+        snapshot = Snapshot.of_entries(_checked_header(arrays), arrays)
+        return len(snapshot.history) - 1, (snapshot.stage or {}).get("level", 0)
+
+
 def _checked_header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     header = read_header(arrays, "checkpoint") if "checkpoint" in arrays else {}
     if header.get("format") != FORMAT:
-        raise ValueError("it is not a checkpoint")
+        what = next((f", but {kind}" for entry, kind in _OTHER_FILES.items() if entry in arrays), "")
+        raise _NoCheckpoint(f"it is not a checkpoint{what}", other=bool(what))
     _check_version(header.get("symrelu", "0.1"))  # 0.1 did not store its version
     if header.get("version") != FORMAT_VERSION:
         raise ValueError(f"its version is {header.get('version')!r}, this release reads {FORMAT_VERSION}")
@@ -292,6 +315,23 @@ def _checked_header(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if not isinstance(header.get("origin"), dict | None):
         raise ValueError(f"its origin must be a JSON object, got {header['origin']!r:.80}")
     return header
+
+
+class _NoCheckpoint(ValueError):
+    """A file that is no checkpoint, but perhaps another file of this library."""
+
+    def __init__(self, message: str, *, other: bool) -> None:
+        super().__init__(message)
+        self.other = other
+
+
+def _advice(path: Path, error: Exception) -> str:
+    """Return what to do about a file that a fit cannot resume from. A file of another kind is not deleted."""
+    if isinstance(error, _NoCheckpoint) and error.other:
+        return "Pass another file."
+    if _is_checkpoint(path):
+        return "Delete the file to start again, or pass another file."
+    return "Pass another file. If this one was a checkpoint, delete it to start again."
 
 
 def _is_checkpoint(path: Path) -> bool:

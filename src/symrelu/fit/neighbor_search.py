@@ -138,7 +138,7 @@ class _Search:
         if self.verbose and self.best is not None:
             reason = "the search has ended" if self.status is None else self.status.value
             vectors, _, certificate = self.best
-            logger.info("%s: keeping %d columns, %s", reason, vectors.shape[1], certificate)
+            logger.info("%s: keeping %s, %s", reason, _columns(vectors.shape[1]), certificate)
 
     def run(self) -> None:
         """Add columns until the goal is met, then drop columns."""
@@ -282,9 +282,9 @@ class _Search:
             self.best = vectors, signature.astype(vectors.dtype), certificate
         if self.verbose:
             logger.info(
-                "%d columns: %d wrong pairs after %d steps, %.1f s",
-                U.shape[1],
-                certificate.wrong_pairs,
+                "%s: %s after %d steps, %.1f s",
+                _columns(U.shape[1]),
+                _wrong_pairs(certificate.wrong_pairs),
                 steps,
                 self._seconds,
             )
@@ -343,12 +343,22 @@ class _Search:
         met = [attempt.rank for attempt in self.attempts if attempt.succeeded]
         rank, wrong = self.latest_count or (0, 0)
         logger.info(
-            "%d columns: %s; %s; %.0f s",
-            progress.U.shape[1],
-            f"{wrong} wrong pairs at the last count" if rank == progress.U.shape[1] else "fitting",
-            f"{min(met)} columns are enough" if met else "no number of columns is known to be enough",
+            "%s: %s; %s; %.0f s",
+            _columns(progress.U.shape[1]),
+            f"{_wrong_pairs(wrong)} at the last count" if rank == progress.U.shape[1] else "fitting",
+            f"{_columns(min(met))} {'is' if min(met) == 1 else 'are'} enough"
+            if met
+            else "no number of columns is known to be enough",
             self._seconds,
         )
+
+
+def _columns(count: int) -> str:
+    return f"{count} column{'' if count == 1 else 's'}"
+
+
+def _wrong_pairs(count: int) -> str:
+    return f"{count} wrong pair{'' if count == 1 else 's'}"
 
 
 def _reduced(U: np.ndarray, signature: np.ndarray, rank: int, n_negative: int) -> np.ndarray:
