@@ -369,8 +369,7 @@ class RowProblem:
         touched = self._close_to_walls(X, coded, rows.explained[found, None]) & rows.active[found].astype(bool)
         hessians, ridge = rows.hessian[found], np.maximum(rows.ridge[found], DOUBTFUL)
         self._change_hessians(hessians, coded, -touched.astype(np.int8))
-        inverses = np.linalg.inv(self._systems(hessians, ridge))
-        free = ridge * np.einsum("krr->k", inverses) > FREE
+        free = ridge * np.einsum("krr->k", np.linalg.inv(self._systems(hessians, ridge))) > FREE
         held = self._active(X, coded) & ~touched
         for k in np.flatnonzero(free):
             one = rows.C[found[k]], coded[k], held[k]

@@ -15,21 +15,20 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from importlib.util import find_spec
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, EvaluationFailed
+from symrelu.operators.device_pattern import Pattern
 from symrelu.operators.tiled import evaluation_of
 from symrelu.operators.torch import TorchOperator
 from symrelu.operators.torch_precision import Method, undisturbed  # explains what is missing
-from symrelu.operators.torch_rows import tensor
 from symrelu.validation import check_choice
 
 import torch  # isort: skip
@@ -47,9 +46,6 @@ _KERNELS = ("high", "fast")
 
 # A fast pass has errors of 2e-4 in its product. A relative error of M is resolved down to a few times that.
 _NOISE_FLOOR = 1e-3
-
-# Rows of X that are sampled to count the positive zeros.
-_SAMPLED_ROWS = 64
 
 # A list is used if an average row has at most so many positive zeros, and at most this part of all.
 _MOST_POSITIVE = 64
@@ -115,7 +111,7 @@ class CudaOperator(TorchOperator):
         super().__init__(M, unknown, device=device, **settings)
         self.precision = check_choice("precision", precision, _KERNELS)
         self.always_lists = always_lists
-        self._pattern = _Pattern(M, unknown, self.device)
+        self._pattern = Pattern(M, unknown, self.device)
 
     @classmethod
     def of(cls, M: Any, unknown: Any | None, **settings: Any) -> TorchOperator:
@@ -328,73 +324,6 @@ def _gram(U: Any) -> Any:
     wide[:n], wide[n:] = U, 0
     wide = wide.view(parts, height, rank)
     return (wide.mT @ wide).sum(dim=0)
-
-
-class _Pattern:
-    """Where the entries of M are that are not zeros, on the device.
-
-    Attributes
-    ----------
-    sample : tensor of int64
-        Some rows.
-    """
-
-    def __init__(self, M: Any, unknown: Any | None, device: Any) -> None:
-        self.n = n = M.shape[0]
-        self._device = device
-        unknown = sparse.csr_array((n, n), dtype=bool) if unknown is None else unknown
-        if unknown.nnz:
-            M = sparse.csr_array(M - M.multiply(unknown))
-            M.eliminate_zeros()
-        self._support = (*self._csr(M), tensor(M.data, device))
-        self._unknown = self._csr(unknown)
-        self._occupied = sparse.csr_array((M != 0) + unknown)
-        self._tilings: dict[Any, Any] = {}
-        rows = np.unique(np.linspace(0, n - 1, _SAMPLED_ROWS).astype(np.int64))
-        self.sample = tensor(rows, device)
-        known = self._occupied[rows].tocoo()
-        self._known = tuple(tensor(part.astype(np.int64), device) for part in known.coords)
-
-    def _csr(self, matrix: Any) -> tuple[Any, Any]:
-        return (
-            tensor(matrix.indptr.astype(np.int64), self._device),
-            tensor(matrix.indices.astype(np.int32), self._device),
-        )
-
-    @cached_property
-    def entries(self) -> list[Any]:
-        """The support and the unobserved entries, as DeviceEntries."""
-        from symrelu.kernels.device_rows import SUPPORT, UNKNOWN, DeviceEntries
-
-        return [DeviceEntries.of(SUPPORT, *self._support), DeviceEntries.of(UNKNOWN, *self._unknown)]
-
-    def known_in_sample(self, X: Any) -> Any:
-        """Return how many entries of the sampled rows of X are positive where M is not zero."""
-        return torch.count_nonzero(X[self._known] > 0)
-
-    @cached_property
-    def known(self) -> Any:
-        """The entries that are not zeros of M, as i * n + j."""
-        coordinates = self._occupied.tocoo().coords
-        return tensor(coordinates[0].astype(np.int64) * self.n + coordinates[1], self._device)
-
-    @cached_property
-    def order(self) -> Any:
-        """An order of the rows with most entries of M in few tiles."""
-        return tensor(self._order.astype(np.int64), self._device)
-
-    @cached_property
-    def _order(self) -> np.ndarray:
-        return reverse_cuthill_mckee(self._occupied, symmetric_mode=True)
-
-    def left_out(self, tiling: Any) -> Any:
-        """Return the entries that are not zeros of M, in the order of the rows, for a kernel."""
-        from symrelu.kernels.device_products import tile_entries
-
-        if tiling not in self._tilings:
-            ordered = sparse.csr_array(self._occupied[self._order][:, self._order])
-            self._tilings[tiling] = tile_entries(ordered.indptr, ordered.indices, tiling, self._device)
-        return self._tilings[tiling]
 
 
 def check_cuda(what: str = "backend='cuda'", instead: str = "backend='auto'") -> None:
