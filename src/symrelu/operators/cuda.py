@@ -25,9 +25,9 @@ from scipy import sparse
 from symrelu.kernels.one_time_warnings import warn_once
 from symrelu.kernels.tiles import Sums
 from symrelu.operators.base import Evaluation, EvaluationFailed
-from symrelu.operators.device_pattern import Pattern
 from symrelu.operators.tiled import evaluation_of
 from symrelu.operators.torch import TorchOperator
+from symrelu.operators.torch_pattern import Pattern
 from symrelu.operators.torch_precision import Method, undisturbed  # explains what is missing
 from symrelu.validation import check_choice
 

@@ -7,7 +7,7 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch")
 
-from symrelu.operators.device_pattern import Pattern  # noqa: E402
+from symrelu.operators.torch_pattern import Pattern  # noqa: E402
 
 N = 90
 
