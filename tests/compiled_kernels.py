@@ -18,8 +18,10 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from symrelu.kernels import device_lists, device_products, device_rows, device_scaling
+from symrelu.kernels.device_tilings import tiling_of_product
 
 RANK = 64
+ONE_WARP, FOUR_WARPS = {"num_warps": 1}, {"num_warps": 4}
 LISTED = ("support", "zeros", "unknown")
 # Arguments that are arrays of another type than float32, or no arrays.
 TYPES = {
@@ -40,50 +42,64 @@ WIDE = {"RANK": 512, "COLUMNS": 512, "CHUNK": device_rows.entries_at_once(512), 
 DOUBLES = dict.fromkeys(("U", "V", "signs", "weights", "values", "out"), "*fp64")
 LISTS = {"OWNERS": True, "PIECES": False, "SUPPORT": True, "ZEROS": True, "UNKNOWN": True}
 SCALED = {**SIZES, "ROWS": 64, "SPLIT": True, "SUBTRACTS": True, "SUMS": True}
-PRODUCT = {
-    "RANK": RANK,
-    "SLAB": RANK,
-    "ROWS": 128,
-    "COLUMNS": 64,
-    "SPLIT": False,
-    "SUMS": False,
-    "AT_ONCE": True,
-}
 SUMMED = {"sums": "*fp64"}
 # In place of lists that are not given, a pass hands over the sums; without a product, it hands over U for V.
 ABSENT = {f"{name}{end}": "*fp64" for name in LISTED[1:] for end in ("", "_begins", "_ends")}
 NO_LISTS = {"OWNERS": False, "ZEROS": False, "UNKNOWN": False}
+
+
+def product(rank, split, **others):
+    """Return a product with the stored tiles."""
+    tiling = tiling_of_product(rank, split)
+    width = tiling.columns // tiling.pieces
+    constants = {
+        **{"RANK": rank, "SLAB": rank, "ROWS": tiling.rows, "COLUMNS": tiling.columns, "WIDTH": width},
+        **{"DESCRIBED": tiling.described, "SPLIT": split, "SUMS": split, "AT_ONCE": not split},
+        **others,
+    }
+    described = {f"{name}_high": f"tensordesc<fp16[{width},{rank}]>" for name in "BV"}
+    options = {"num_warps": tiling.warps, "num_stages": tiling.stages}
+    if tiling.registers and not constants["SUMS"]:
+        options["maxnreg"] = tiling.registers
+    return device_products._add_positive, constants, described if tiling.described else {}, options
+
+
 KERNELS = [
-    (device_rows._sum_entries, {**ROWS, **LISTS}, SUMMED, 1),
-    (device_rows._sum_entries, {**ROWS, **LISTS, **NO_LISTS}, {**SUMMED, **ABSENT, "owners": "*fp64"}, 1),
+    (device_rows._sum_entries, {**ROWS, **LISTS}, SUMMED, ONE_WARP),
+    (
+        device_rows._sum_entries,
+        {**ROWS, **LISTS, **NO_LISTS},
+        {**SUMMED, **ABSENT, "owners": "*fp64"},
+        ONE_WARP,
+    ),
     (
         device_rows._sum_entries,
         {**ROWS, **LISTS, "PIECES": True, "MULTIPLIES": False},
         {**SUMMED, "out": "*fp64"},
-        1,
+        ONE_WARP,
     ),
-    (device_rows._sum_entries, {**ROWS, **LISTS, **WIDE}, {**SUMMED, **DOUBLES}, 1),
-    (device_rows._add_parts, SIZES, {"rows": "*i64"}, 1),
-    (device_scaling._write_directions, SCALED, {}, 4),
-    (device_scaling._write_right, SCALED, {}, 4),
-    (device_scaling._subtract_scaled, SCALED, {"sums": "*fp64"}, 4),
-    (device_scaling._subtract_scaled, {**SCALED, "SUBTRACTS": False}, {"sums": "*fp64"}, 4),
-    (device_scaling._write_right, {**SCALED, "SPLIT": False}, {}, 4),
-    (device_products._add_positive, PRODUCT, {}, 4),
-    (device_products._add_positive, {**PRODUCT, "AT_ONCE": False}, {}, 4),
-    (device_products._add_positive, {**PRODUCT, "COLUMNS": 128, "SPLIT": True, "SUMS": True}, {}, 8),
-    (device_lists._list_candidates, {"RANK": RANK, "ROWS": 64, "COLUMNS": 128}, {}, 4),
+    (device_rows._sum_entries, {**ROWS, **LISTS, **WIDE}, {**SUMMED, **DOUBLES}, ONE_WARP),
+    (device_rows._add_parts, SIZES, {"rows": "*i64"}, ONE_WARP),
+    (device_scaling._write_directions, SCALED, {}, FOUR_WARPS),
+    (device_scaling._write_right, SCALED, {}, FOUR_WARPS),
+    (device_scaling._subtract_scaled, SCALED, {"sums": "*fp64"}, FOUR_WARPS),
+    (device_scaling._subtract_scaled, {**SCALED, "SUBTRACTS": False}, {"sums": "*fp64"}, FOUR_WARPS),
+    (device_scaling._write_right, {**SCALED, "SPLIT": False}, {}, FOUR_WARPS),
+    *(product(rank, split) for rank in (16, 32, 64, 128) for split in (False, True)),
+    product(RANK, False, SUMS=True),
+    product(RANK, False, AT_ONCE=False),
+    (device_lists._list_candidates, {"RANK": RANK, "ROWS": 64, "COLUMNS": 128}, {}, FOUR_WARPS),
 ]
 
 
-def compiled(kernel, constants, types, warps):
+def compiled(kernel, constants, types, options):
     """Return a kernel as the compiler for a GPU leaves it to the assembler."""
     names = kernel.arg_names
     values = {(place,): constants[name] for place, name in enumerate(names) if name in constants}
     types = {name: types.get(name, TYPES.get(name, "*fp32")) for name in names}
     signature = {name: "constexpr" if name in constants else types[name] for name in names}
     source = ASTSource(kernel, signature, values)
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": warps})
+    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
 
 
 def spilled(made):

@@ -29,15 +29,15 @@ def case(n, rank, columns, seed=0):
     return U, signs, V, pattern
 
 
-def found(U, signs, V, pattern, **settings):
+def found(U, signs, V, pattern, tiling=TILING, **settings):
     """Return max(0, X) V, the sum of the squares of max(0, X), and the number of its positive entries."""
     order = np.random.default_rng(3).permutation(len(U))
     ordered = sparse.csr_array(pattern[order][:, order])
-    left_out = products.tile_entries(ordered.indptr, ordered.indices, TILING, DEVICE)
+    left_out = products.tile_entries(ordered.indptr, ordered.indices, tiling, DEVICE)
     U, signs, V, order = (torch.from_numpy(array).to(DEVICE) for array in (U, signs, V, order))
     out = torch.zeros_like(V)
     sums = products.subtract_positive(
-        out, U, signs, U if settings.get("counts") is False else V, order, left_out, TILING,
+        out, U, signs, U if settings.get("counts") is False else V, order, left_out, tiling,
         weight=-1.0, **settings,
     )  # fmt: skip
     totals = (None if part is None else float(part.sum(dtype=torch.float64)) for part in sums)
@@ -85,6 +85,21 @@ def test_without_counts_the_squares_come_from_the_product():
     np.testing.assert_allclose(actual[0], product, atol=2e-6 * np.abs(product).max())
     assert actual[1] == pytest.approx(squares, rel=2e-6)
     assert actual[2] is None
+
+
+@pytest.mark.parametrize("described", [False, True])
+@pytest.mark.parametrize(("n", "columns", "pieces"), [(130, 5, 1), (130, 5, 2), (130, 5, 4), (20, 200, 2)])
+def test_tiles_in_pieces_and_by_descriptors_change_nothing(n, columns, pieces, described):
+    """Two hundred columns are two slabs, of which a descriptor takes one."""
+    if described and DEVICE == "cuda" and torch.cuda.get_device_capability() < (9, 0):
+        pytest.skip("this GPU has no engine for descriptors")
+    problem = case(n, 3, columns)
+    tiling = products.Tiling(32, 64, 4, 2, pieces, described)
+    actual, usual = (found(*problem, tiling=each, split=False) for each in (tiling, TILING))
+    product, squares, counts = expected(*problem)
+    np.testing.assert_allclose(actual[0], usual[0], rtol=0, atol=1e-5 * np.abs(product).max())
+    assert actual[1] == pytest.approx(squares, rel=1e-3)
+    assert actual[2] == usual[2] == pytest.approx(counts, abs=4)
 
 
 def test_every_entry_is_in_its_tile():

@@ -17,7 +17,13 @@ def test_tiles_divide_the_padded_arrays(rank):
     for tiling in chosen:
         assert scaling.ROWS_AT_ONCE % tiling.rows == 0
         assert scaling.ROWS_AT_ONCE % tiling.columns == 0
+        assert tiling.columns % (16 * tiling.pieces) == 0  # the matrix units take no less
     assert scaling.padded_columns(rank) >= max(16, rank)
+
+
+@pytest.mark.parametrize("rank", [1, 32, 64, 128, 200])
+def test_small_devices_need_no_engine_for_descriptors(rank):
+    assert not any(tilings.tiling_of_product(rank, split, large=False).described for split in (True, False))
 
 
 def test_the_interpreter_runs_the_tuned_tiles():

@@ -25,6 +25,7 @@ import torch
 import triton
 import triton.language as tl
 from triton.runtime import JITFunction
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from symrelu.kernels.device_scaling import padded_columns, padded_rows, scaled_factors, subtract_scaled
 
@@ -33,12 +34,29 @@ _WIDEST = 128
 
 
 class Tiling(NamedTuple):
-    """How a kernel is cut and run."""
+    """How a kernel is cut and run.
+
+    Attributes
+    ----------
+    rows, columns : int
+        Of a tile.
+    warps, stages : int
+    pieces : int
+        Parts of the columns of a tile, worked on one after the other. The matrix units sum up their products,
+        which saves registers and energy, and cuts off digits.
+    described : bool
+        Whether tiles are loaded by descriptors, for which a GPU from Hopper on has an engine.
+    registers : int, or None
+        The most that a thread may have if nothing is counted, so that enough programs run side by side.
+    """
 
     rows: int
     columns: int
     warps: int
     stages: int
+    pieces: int = 1
+    described: bool = False
+    registers: int | None = None
 
 
 class TileEntries(NamedTuple):
@@ -146,13 +164,18 @@ def subtract_positive(
     columns = right.high.shape[1]
     product = torch.empty((padded, columns), dtype=torch.float32, device=U.device)
     found = torch.empty((2, padded if counts else 1), dtype=torch.float32, device=U.device)
-    slab = min(columns, _WIDEST)
+    slab, width = min(columns, _WIDEST), tiling.columns // tiling.pieces
+    tiled, tiled_right = B.high, right.high
+    if tiling.described:
+        tiled = TensorDescriptor.from_tensor(tiled, [width, rank])
+        tiled_right = TensorDescriptor.from_tensor(tiled_right, [width, slab])
     _add_positive[(padded // tiling.rows, columns // slab)](
-        A.high, A.low if split else A.high, B.high, B.low if split else B.high,
-        right.high, right.low if split else right.high, scaled.lengths, product, found, *left_out,
+        A.high, A.low if split else A.high, tiled, B.low if split else B.high,
+        tiled_right, right.low if split else right.high, scaled.lengths, product, found, *left_out,
         padded, columns, 1.0,
-        RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, SPLIT=split, SUMS=counts,
-        AT_ONCE=not counts and _converts_at_once(U.device), num_warps=tiling.warps, num_stages=tiling.stages,
+        RANK=rank, SLAB=slab, ROWS=tiling.rows, COLUMNS=tiling.columns, WIDTH=width, DESCRIBED=tiling.described,
+        SPLIT=split, SUMS=counts, AT_ONCE=not counts and _converts_at_once(U.device),
+        num_warps=tiling.warps, num_stages=tiling.stages, maxnreg=None if counts else tiling.registers,
     )  # fmt: skip
     squares = subtract_scaled(out, product, scaled, weight, None if counts else (U, signs))
     if squares is not None:
@@ -170,11 +193,12 @@ def _converts_at_once(device: Any) -> bool:
 
 @triton.jit
 def _tile(  # type: ignore[no-untyped-def]
-    a, a_low, B_high, B_low, begin, RANK: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr
-):
-    """Return the tile of cosines that begins at a column."""
-    place = (begin + tl.arange(0, COLUMNS))[None, :] * RANK + tl.arange(0, RANK)[:, None]
-    b = tl.load(B_high + place)
+    a, a_low, B_high, B_low, begin,
+    RANK: tl.constexpr, WIDTH: tl.constexpr, DESCRIBED: tl.constexpr, SPLIT: tl.constexpr,
+):  # fmt: skip
+    """Return the piece of cosines that begins at a column."""
+    place = (begin + tl.arange(0, WIDTH))[None, :] * RANK + tl.arange(0, RANK)[:, None]
+    b = B_high.load([begin, 0]).T if DESCRIBED else tl.load(B_high + place)
     x = tl.dot(a, b)
     if SPLIT:
         x = tl.dot(a_low, b, x)
@@ -191,29 +215,30 @@ def _positive_half(x):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _positive_times(  # type: ignore[no-untyped-def]
-    x, V_high, V_low, begin, columns, slab,
-    SLAB: tl.constexpr, COLUMNS: tl.constexpr, SPLIT: tl.constexpr, AT_ONCE: tl.constexpr,
+def _add_positive_times(  # type: ignore[no-untyped-def]
+    part, x, V_high, V_low, begin, columns, slab,
+    SLAB: tl.constexpr, WIDTH: tl.constexpr, DESCRIBED: tl.constexpr,
+    SPLIT: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip
-    """Return max(0, x) V for a tile of X."""
-    place = (begin + tl.arange(0, COLUMNS))[:, None] * columns + slab + tl.arange(0, SLAB)[None, :]
-    v = tl.load(V_high + place)
+    """Return part + max(0, x) V for a piece of X."""
+    place = (begin + tl.arange(0, WIDTH))[:, None] * columns + slab + tl.arange(0, SLAB)[None, :]
+    v = V_high.load([begin, slab]) if DESCRIBED else tl.load(V_high + place)
     if SPLIT:
         y = tl.maximum(x, 0.0)
         high = y.to(tl.float16)
         low = (y - high.to(tl.float32)).to(tl.float16)
-        part = tl.dot(high, v)
+        part = tl.dot(high, v, part)
         part = tl.dot(low, v, part)
         return tl.dot(high, tl.load(V_low + place), part)
-    return tl.dot(_positive_half(x) if AT_ONCE else tl.maximum(x, 0.0).to(tl.float16), v)
+    return tl.dot(_positive_half(x) if AT_ONCE else tl.maximum(x, 0.0).to(tl.float16), v, part)
 
 
 @triton.jit
 def _add_positive(  # type: ignore[no-untyped-def]
     A_high, A_low, B_high, B_low, V_high, V_low, lengths, out, sums,
     tiles, first_tile, first_entry, entry_rows, entry_columns, rows, columns, one,
-    RANK: tl.constexpr, SLAB: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
-    SPLIT: tl.constexpr, SUMS: tl.constexpr, AT_ONCE: tl.constexpr,
+    RANK: tl.constexpr, SLAB: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr,
+    DESCRIBED: tl.constexpr, SPLIT: tl.constexpr, SUMS: tl.constexpr, AT_ONCE: tl.constexpr,
 ):  # fmt: skip
     block = tl.program_id(0)
     slab = tl.program_id(1) * SLAB
@@ -231,25 +256,35 @@ def _add_positive(  # type: ignore[no-untyped-def]
         begin = tl.where(after, (tl.load(tiles + place - 1, mask=after, other=0) + 1) * COLUMNS, 0)
         end = tl.where(occupied, tl.load(tiles + place, mask=occupied, other=0) * COLUMNS, rows)
         for clean in tl.range(begin, end, COLUMNS):
-            x = _tile(a, a_low, B_high, B_low, clean, RANK, COLUMNS, SPLIT)
-            if SUMS:
-                y = tl.maximum(x, 0.0) * tl.load(lengths + clean + tl.arange(0, COLUMNS))[None, :]
-                squares += tl.sum(y * y, 1)
-                count += tl.sum((x > 0).to(tl.float32), 1)
-            part = _positive_times(x, V_high, V_low, clean, columns, slab, SLAB, COLUMNS, SPLIT, AT_ONCE)
+            part = tl.zeros((ROWS, SLAB), tl.float32)
+            for piece in tl.static_range(COLUMNS // WIDTH):
+                at = clean + piece * WIDTH
+                x = _tile(a, a_low, B_high, B_low, at, RANK, WIDTH, DESCRIBED, SPLIT)
+                if SUMS:
+                    y = tl.maximum(x, 0.0) * tl.load(lengths + at + tl.arange(0, WIDTH))[None, :]
+                    squares += tl.sum(y * y, 1)
+                    count += tl.sum((x > 0).to(tl.float32), 1)
+                part = _add_positive_times(
+                    part, x, V_high, V_low, at, columns, slab, SLAB, WIDTH, DESCRIBED, SPLIT, AT_ONCE
+                )
             # With a plain sum, the compiler would let the matrix units do it, and cut off digits.
             total = tl.fma(part, one, total)
         if occupied:
-            j = end + tl.arange(0, COLUMNS)
-            x = _tile(a, a_low, B_high, B_low, end, RANK, COLUMNS, SPLIT)
-            for entry in range(tl.load(first_entry + place), tl.load(first_entry + place + 1)):
-                in_row = (i == tl.load(entry_rows + entry))[:, None]
-                x = tl.where(in_row & (j == tl.load(entry_columns + entry))[None, :], 0.0, x)
-            if SUMS:
-                y = tl.maximum(x, 0.0) * tl.load(lengths + j)[None, :]
-                squares += tl.sum(y * y, 1)
-                count += tl.sum((x > 0).to(tl.float32), 1)
-            part = _positive_times(x, V_high, V_low, end, columns, slab, SLAB, COLUMNS, SPLIT, AT_ONCE)
+            part = tl.zeros((ROWS, SLAB), tl.float32)
+            for piece in tl.static_range(COLUMNS // WIDTH):
+                at = end + piece * WIDTH
+                j = at + tl.arange(0, WIDTH)
+                x = _tile(a, a_low, B_high, B_low, at, RANK, WIDTH, DESCRIBED, SPLIT)
+                for entry in range(tl.load(first_entry + place), tl.load(first_entry + place + 1)):
+                    in_row = (i == tl.load(entry_rows + entry))[:, None]
+                    x = tl.where(in_row & (j == tl.load(entry_columns + entry))[None, :], 0.0, x)
+                if SUMS:
+                    y = tl.maximum(x, 0.0) * tl.load(lengths + j)[None, :]
+                    squares += tl.sum(y * y, 1)
+                    count += tl.sum((x > 0).to(tl.float32), 1)
+                part = _add_positive_times(
+                    part, x, V_high, V_low, at, columns, slab, SLAB, WIDTH, DESCRIBED, SPLIT, AT_ONCE
+                )
             total = tl.fma(part, one, total)
     tl.store(out + i.to(tl.int64)[:, None] * columns + slab + tl.arange(0, SLAB)[None, :], total)
     if SUMS and slab == 0:

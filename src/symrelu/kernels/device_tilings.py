@@ -16,15 +16,15 @@ from symrelu.kernels.device_scaling import padded_columns
 # By the padded rank.
 _FAST = {
     16: Tiling(128, 64, 4, 3),
-    32: Tiling(128, 64, 4, 3),
-    64: Tiling(128, 64, 4, 3),
-    128: Tiling(64, 64, 4, 2),
+    32: Tiling(128, 64, 4, 3, registers=168),
+    64: Tiling(128, 128, 8, 2, pieces=2, described=True, registers=128),
+    128: Tiling(128, 64, 8, 3, pieces=2),
 }
 _HIGH = {
     16: Tiling(64, 64, 4, 3),
     32: Tiling(64, 64, 4, 3),
     64: Tiling(128, 128, 8, 3),
-    128: Tiling(64, 32, 4, 2),
+    128: Tiling(128, 32, 8, 3),
 }
 _SCAN = {
     16: Tiling(64, 128, 4, 3),
