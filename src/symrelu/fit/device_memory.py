@@ -18,7 +18,7 @@ _BLOCK = 1 << 26
 
 # Candidates of a row that a list has at most on average, and their bytes while they are sorted.
 _CANDIDATES = 64
-_BYTES_OF_A_CANDIDATE = 60
+_BYTES_OF_A_CANDIDATE = 50
 
 _SAMPLED_ROWS = 64
 
