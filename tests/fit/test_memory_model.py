@@ -184,7 +184,8 @@ def test_lists_and_levels_count_only_where_they_can_exist():
     problem = Problem.of(graph(500, 6))
     assert memory(problem, 2).pairs == memory(problem, 2).levels == 0
     assert memory(problem, 2, backend="active").pairs == 15 * most_entries(500, 2)
-    assert memory(problem, 2, init="multilevel").levels > 0
+    assert memory(problem, 2, init="multilevel").levels == 0
+    assert memory(Problem.of(graph(1100, 6)), 2, init="multilevel").levels > 0
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3])

@@ -25,7 +25,7 @@ def passed(lists, U, signs, V, at_least=False, weight=0.2):
     out, sums = device_rows.entry_sums(lists, U, signs, V, weight, at_least)
     alone = device_rows.entry_sums(lists, U, signs, None, weight, at_least)
     assert alone[0] is None
-    torch.testing.assert_close(alone[1], sums, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(alone[1], sums, rtol=1e-5, atol=1e-5, equal_nan=True)
     return out.cpu().numpy(), dict(zip(device_rows.SUMS, sums.sum(dim=0).tolist(), strict=True))
 
 
@@ -40,6 +40,17 @@ def random_entries(n, seed=1):
     entries = sparse.csr_array(sparse.random_array((n, n), density=0.5, rng=rng))
     entries.sort_indices()
     return entries
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")  # of NumPy, in which the interpreter computes
+@pytest.mark.parametrize("kind", ["SUPPORT", "ZEROS"])
+def test_products_that_overflow_show(kind):
+    """The squares of these numbers are infinite, and their difference is NaN, which is not positive either."""
+    U = np.full((2, 2), 2e19, np.float32)
+    entries = sparse.csr_array(np.ones((2, 2)))
+    out, sums = passed({kind: entries}, U, np.array([1, -1], np.float32), np.ones((2, 1), np.float32))
+    assert not np.isfinite(out).any()
+    assert not np.isfinite(sums["error" if kind == "SUPPORT" else "positive"])
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])

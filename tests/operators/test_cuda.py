@@ -9,10 +9,11 @@ from helpers import cuda as operator
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from symrelu import Checkpoint, Status, decompose, metrics
+from symrelu import Checkpoint, Status, decompose, estimate_cost, metrics
 from symrelu.datasets import make_relu_gram
 from symrelu.fit import levels
 from symrelu.graphs import self_tuning_graph
+from symrelu.kernels import one_time_warnings
 from symrelu.operators import EvaluationFailed
 from symrelu.solvers import LBFGS
 
@@ -340,6 +341,36 @@ def test_a_tensor_on_a_gpu_is_fitted_there(stages):
     assert stages == [("high", 16)]
     expected = decompose(M32, 3, init=U0.cpu().numpy(), backend="sparse", max_iter=2, **settings)
     assert_allclose(found.U, expected.U, rtol=1e-3, atol=1e-3)
+
+
+def test_factors_that_are_too_large_are_refused_before_a_fit(pretended, monkeypatch):
+    from symrelu.kernels import device_products
+
+    monkeypatch.setattr(device_products, "_MOST_NUMBERS", 3000)
+    M = sparse.csr_array(make_relu_gram(40, 2, shift=0.3, random_state=0)[0])
+    for function in (decompose, estimate_cost):
+        with pytest.raises(ValueError, match=r"got 40 x 17, padded to 32 columns. Use a rank of at most 16"):
+            function(M, 17, backend="cuda")
+        function(M, 3, backend="cuda")
+
+
+@pytest.mark.parametrize("settings", [{}, {"always_lists": True}])
+def test_tiles_that_do_not_fit_are_replaced_and_reported(settings, monkeypatch):
+    from symrelu.kernels import device_lists, device_products
+
+    def fail(*_, **__):
+        raise cuda.OutOfResources(300_000, 200_000, "shared memory")
+
+    problem = PROBLEMS["signed"].astype(np.float32)
+    op, U = operator(problem, device=DEVICE, **settings), factor(problem, 1)
+    expected = evaluate(op, U, U)
+    monkeypatch.setattr(device_products, "subtract_positive", fail)
+    monkeypatch.setattr(device_lists, "scan", fail)
+    monkeypatch.setattr(one_time_warnings, "_already_warned", {})
+    with pytest.warns(RuntimeWarning, match=rf"for rank {problem.rank} are too large for this GPU"):
+        found = evaluate(op, U, U)
+    assert_allclose(found.product, expected.product, rtol=0, atol=1e-5 * np.abs(expected.product).max())
+    assert found.loss == pytest.approx(expected.loss, rel=1e-5)
 
 
 def test_without_memory_a_fit_ends_with_the_factor_so_far(pretended, monkeypatch):

@@ -45,14 +45,15 @@ def named_backend(problem: Problem, backend: str) -> str:
     return "cuda"
 
 
-def check_settings_supported(backend: str, model: Model, start: Start, run: Run) -> None:
-    """Raise unless a backend offers what the settings of a fit require."""
+def check_settings_supported(backend: str, n: int, model: Model, start: Start, run: Run) -> None:
+    """Raise unless a backend offers what a fit of n items with these settings requires."""
     if backend != "cuda" and run.precision != "auto":
         raise ValueError(
             f"precision={run.precision!r} is for backend='cuda', and this fit has backend={backend!r}. Leave "
             "precision= out, or pass backend='cuda'."
         )
     kind = operator_class(backend)
+    kind.check_size(n, model.rank)
     check_solver_supported(kind, run.solver)
     check_start_supported(kind, start.init, model.n_negative)
 

@@ -250,7 +250,7 @@ def estimate_cost(
     start = start.for_factor(problem.n, model.rank, problem.dtype, largest=problem.largest)
     with nullcontext() if threads is None else at_most_threads(threads):
         case = Case.of(problem, model, start, run, limits, dtype)
-        check_settings_supported(case.backend, model, start, run)
+        check_settings_supported(case.backend, problem.n, model, start, run)
         return _cost(case, _degrees(problem), limits)
 
 

@@ -134,7 +134,7 @@ def _fit(
 ) -> Solution:
     """Fit a problem; all settings have been validated."""
     backend = backend_of(problem, model, run_settings)
-    check_settings_supported(backend, model, start_settings, run_settings)
+    check_settings_supported(backend, problem.n, model, start_settings, run_settings)
     check_memory_of_fit(problem, model, start_settings, run_settings, limits)
     # "auto" is resolved later, by products with this operator, which do not depend on the signature.
     op = problem.operator(

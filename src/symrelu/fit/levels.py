@@ -54,6 +54,11 @@ _STREAM = 2  # random stream of the noise: see symrelu.fit.starts
 _STOPPED = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)  # these end the fit, not only a level
 
 
+def fewest_items(rank: int) -> int:
+    """Return how many items a matrix must exceed for a multilevel start to make it smaller."""
+    return max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * rank)
+
+
 @dataclass(frozen=True, eq=False)
 class Levels:
     """The matrices of a fit: M is level 0, and each further one has about half of the items, or is a draft.
@@ -85,7 +90,7 @@ class Levels:
     @property
     def fewest(self) -> int:
         """Only a matrix of more items than this is made smaller."""
-        return max(FEWEST_ITEMS, _ITEMS_PER_COLUMN * self.op.rank)
+        return fewest_items(self.op.rank)
 
     @cached_property
     def drafts(self) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from symrelu.fit.backends import backend_of
 from symrelu.fit.device_memory import on_device
+from symrelu.fit.levels import fewest_items
 from symrelu.fit.settings import Limits, Model, Run, Start
 from symrelu.kernels.pair_lists import most_entries
 from symrelu.kernels.streaming import bytes_of_a_desk
@@ -238,6 +239,7 @@ def memory_of(case: Case) -> Memory:
     in_a_pass = held + (_SIGNED if case.n_negative else -_NOT_IN_A_PASS) * case.factor
     steps = max(held, in_a_pass + tiles)
     kept = copied + derived
+    smaller = case.init == "multilevel" and case.n > fewest_items(case.rank)
     phases = (
         copied + copying,
         kept + _start(case),
@@ -249,7 +251,7 @@ def memory_of(case: Case) -> Memory:
         factors=held,
         tiles=tiles,
         pairs=_pairs(case),
-        levels=case.entries * _BYTES_OF_COARSER_ENTRIES if case.init == "multilevel" else 0,
+        levels=case.entries * _BYTES_OF_COARSER_ENTRIES if smaller else 0,
         systems=case.held_besides,
         least=max(phases),
     )

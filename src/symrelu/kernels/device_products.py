@@ -29,8 +29,13 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from symrelu.kernels.device_scaling import padded_columns, padded_rows, scaled_factors, subtract_scaled
 
-# Columns of V that a program multiplies at most; more would not fit into the registers.
-_WIDEST = 128
+# Columns of V that a program multiplies. Tiles are tuned for as many as U has; more than the most would not fit
+# into the registers, and with less than the least it would multiply X out too often.
+_LEAST_COLUMNS = 64
+_MOST_COLUMNS = 128
+
+# Entries of a factor, and of M, that 32-bit numbers can count.
+_MOST_NUMBERS = 2**31 - 1
 
 
 class Tiling(NamedTuple):
@@ -40,14 +45,18 @@ class Tiling(NamedTuple):
     ----------
     rows, columns : int
         Of a tile.
-    warps, stages : int
+    warps : int
+        Of 32 threads each, that share a tile.
+    stages : int
+        Tiles that are loaded ahead, and one.
     pieces : int
         Parts of the columns of a tile, worked on one after the other. The matrix units sum up their products,
         which saves registers and energy, and cuts off digits.
     described : bool
         Whether tiles are loaded by descriptors, for which a GPU from Hopper on has an engine.
     registers : int, or None
-        The most that a thread may have if nothing is counted, so that enough programs run side by side.
+        The most that a thread may have, so that enough programs run side by side. Passes that count positive
+        entries have no limit, since they would not get by with these.
     """
 
     rows: int
@@ -83,6 +92,11 @@ class TileEntries(NamedTuple):
 
 def tile_entries(indptr: np.ndarray, indices: np.ndarray, tiling: Tiling, device: Any) -> TileEntries:
     """Return the entries of a CSR pattern in the order in which a kernel with this tiling meets them."""
+    if len(indices) > _MOST_NUMBERS:
+        raise ValueError(
+            "A matrix on a GPU must have fewer than 2^31 entries, with those that mask= or diagonal= leaves "
+            f"out; got {len(indices)}. Use backend='sparse' or a cluster."
+        )
     n = len(indptr) - 1
     rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(indptr))
     across = -(-padded_rows(n) // tiling.columns)
@@ -104,13 +118,21 @@ def tile_entries(indptr: np.ndarray, indices: np.ndarray, tiling: Tiling, device
     )
 
 
-def check_offsets(rows: int, columns: int) -> None:
-    """Raise if the numbers of an array are too many for the 32-bit indices of the kernels."""
-    if rows * columns >= 2**31:
+def check_offsets(n: int, rank: int) -> None:
+    """Raise if a factor has too many numbers for the 32-bit indices of the kernels."""
+    rows, columns = padded_rows(n), padded_columns(rank)
+    if rows * columns > _MOST_NUMBERS:
+        most = 2 ** int(np.log2(_MOST_NUMBERS // rows))
+        use = f"a rank of at most {most}, " if most >= padded_columns(1) else ""
         raise ValueError(
-            f"A factor on a GPU must have fewer than 2^31 numbers, got {rows} rows with {columns} columns (a "
-            "power of two). Use a lower rank, or a cluster."
+            "A factor on a GPU must have fewer than 2^31 numbers, with its columns padded to a power of two; "
+            f"got {n} x {rank}, padded to {columns} columns. Use {use}backend='active' or a cluster."
         )
+
+
+def columns_at_once(rank: int, columns: int) -> int:
+    """Return how many columns of V a program multiplies, of numbers of columns that are padded."""
+    return min(columns, max(rank, _LEAST_COLUMNS), _MOST_COLUMNS)
 
 
 class PositiveSums(NamedTuple):
@@ -157,14 +179,14 @@ def subtract_positive(
     -------
     sums : PositiveSums
     """
-    check_offsets(padded_rows(len(U)), max(padded_columns(A.shape[1]) for A in (U, V)))
+    check_offsets(len(U), max(U.shape[1], V.shape[1]))
     scaled = scaled_factors(U, signs, V, order, split=split)
     A, B, right = scaled.A, scaled.B, scaled.right
     padded, rank = B.high.shape
     columns = right.high.shape[1]
     product = torch.empty((padded, columns), dtype=torch.float32, device=U.device)
     found = torch.empty((2, padded if counts else 1), dtype=torch.float32, device=U.device)
-    slab, width = min(columns, _WIDEST), tiling.columns // tiling.pieces
+    slab, width = columns_at_once(rank, columns), tiling.columns // tiling.pieces
     tiled, tiled_right = B.high, right.high
     if tiling.described:
         tiled = TensorDescriptor.from_tensor(tiled, [width, rank])
@@ -234,6 +256,13 @@ def _add_positive_times(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
+def _add_sums(squares, count, x, lengths, begin, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Return the sums by row, with a piece of cosines: squares of max(0, x) |u_j|, and positive entries."""
+    y = tl.maximum(x, 0.0) * tl.load(lengths + begin + tl.arange(0, WIDTH))[None, :]
+    return squares + tl.sum(y * y, 1), count + tl.sum((x > 0).to(tl.float32), 1)
+
+
+@triton.jit
 def _add_positive(  # type: ignore[no-untyped-def]
     A_high, A_low, B_high, B_low, V_high, V_low, lengths, out, sums,
     tiles, first_tile, first_entry, entry_rows, entry_columns, rows, columns, one,
@@ -261,9 +290,7 @@ def _add_positive(  # type: ignore[no-untyped-def]
                 at = clean + piece * WIDTH
                 x = _tile(a, a_low, B_high, B_low, at, RANK, WIDTH, DESCRIBED, SPLIT)
                 if SUMS:
-                    y = tl.maximum(x, 0.0) * tl.load(lengths + at + tl.arange(0, WIDTH))[None, :]
-                    squares += tl.sum(y * y, 1)
-                    count += tl.sum((x > 0).to(tl.float32), 1)
+                    squares, count = _add_sums(squares, count, x, lengths, at, WIDTH)
                 part = _add_positive_times(
                     part, x, V_high, V_low, at, columns, slab, SLAB, WIDTH, DESCRIBED, SPLIT, AT_ONCE
                 )
@@ -279,9 +306,7 @@ def _add_positive(  # type: ignore[no-untyped-def]
                     in_row = (i == tl.load(entry_rows + entry))[:, None]
                     x = tl.where(in_row & (j == tl.load(entry_columns + entry))[None, :], 0.0, x)
                 if SUMS:
-                    y = tl.maximum(x, 0.0) * tl.load(lengths + j)[None, :]
-                    squares += tl.sum(y * y, 1)
-                    count += tl.sum((x > 0).to(tl.float32), 1)
+                    squares, count = _add_sums(squares, count, x, lengths, at, WIDTH)
                 part = _add_positive_times(
                     part, x, V_high, V_low, at, columns, slab, SLAB, WIDTH, DESCRIBED, SPLIT, AT_ONCE
                 )

@@ -213,7 +213,7 @@ def _add_range(  # type: ignore[no-untyped-def]
             error += tl.sum(_square(d))
             inner -= tl.sum(e.to(tl.float64) * x.to(tl.float64))
         elif KIND == 1:
-            e = tl.where(x > 0, x, 0.0)
+            e = tl.where(x <= 0, 0.0, x)  # NaN stays: it is not positive either
             squares = tl.sum(_square(e))
             positive += squares
             visited += squares

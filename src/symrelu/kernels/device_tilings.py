@@ -35,8 +35,9 @@ _SCAN = {
 _WIDE = Tiling(64, 16, 4, 1)  # for a larger rank
 _WIDE_SCAN = Tiling(64, 32, 4, 1)
 
-# What these tiles need, in bytes; a device with less gets the small ones.
-_SHARED_MEMORY = 170_000
+# What the largest of these tiles take, in bytes; a device with less gets the small ones. One with as much has
+# the engine for descriptors, too.
+_SHARED_MEMORY = 229_376
 _SMALL = Tiling(64, 32, 4, 1)
 
 

@@ -283,6 +283,11 @@ class Operator(ABC):
         """Raise unless this machine can hold such operators."""
         return None
 
+    @classmethod
+    def check_size(cls, n: int, rank: int) -> None:  # most representations have no limit but memory
+        """Raise if factors with so many rows and columns are too large for such operators."""
+        return None
+
     # Relative errors below this are noise. It is zero for operators whose passes are exact up to rounding.
     noise_floor: float = 0.0
 

@@ -132,6 +132,13 @@ class CudaOperator(TorchOperator):
         check_cuda()
 
     @classmethod
+    def check_size(cls, n: int, rank: int) -> None:
+        if HAS_TRITON:
+            from symrelu.kernels.device_products import check_offsets
+
+            check_offsets(n, rank)
+
+    @classmethod
     def check_device(cls, number: int) -> None:
         """Raise unless the GPU with this number is the one that will be used."""
         check_cuda()
@@ -213,9 +220,17 @@ class CudaOperator(TorchOperator):
         if listed is None:
             try:
                 totals = totals + self._add_all_pairs(U, right, product, expected)
-            except OutOfResources:  # tiles that are too large for this device
+            except OutOfResources:
+                self._warn_of_large_tiles()
                 return super()._evaluate(U, V)
         return evaluation_of(self, product, self._sums(U, totals))
+
+    def _warn_of_large_tiles(self) -> None:
+        warn_once(
+            "large tiles",
+            f"The tiles of the kernels for rank {self.rank} are too large for this GPU. A slower way with the "
+            "same results is used. Please report this, with the name of the GPU.",
+        )
 
     def _of_entries(self, U: Any, V: Any | None, listed: Any | None) -> tuple[Any | None, Any]:
         """Return what the support, the unobserved entries and the listed zeros contribute."""
@@ -279,7 +294,8 @@ class CudaOperator(TorchOperator):
             return None
         try:
             return self._scanned(U, expected, all_scanned)
-        except OutOfResources:  # tiles that are too large for this device
+        except OutOfResources:
+            self._warn_of_large_tiles()
             return None
 
     def _scanned(self, U: Any, expected: float, all_scanned: bool) -> Any | None:
