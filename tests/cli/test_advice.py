@@ -78,6 +78,13 @@ def test_a_fit_with_a_checkpoint_can_be_resumed(status):
     assert "checkpoint" not in advice_of(Status.PLATEAU, flags, resumes=True)
 
 
+@pytest.mark.parametrize("status", [Status.GRADIENT, Status.PLATEAU])
+def test_a_signed_fit_is_not_told_to_be_signed(status):
+    flags = flags_of("fit").values()
+    assert "or --diagonal ignore --n-negative 1." in advice_of(status, flags)
+    assert "pass a larger --rank or another --seed or --init." in advice_of(status, flags, signed=True)
+
+
 def test_a_limit_counts_all_runs():
     flags = flags_of("resume").values()
     advice = advice_of(Status.MAX_TIME, flags, resumes=True, used=29.267)

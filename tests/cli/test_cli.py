@@ -82,13 +82,13 @@ def test_every_error_has_a_message(error, message, tmp_path, matrix_file, monkey
     assert message in err
 
 
-def test_ctrl_c_anywhere_ends_quietly(matrix_file, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_anywhere_ends_without_a_traceback(matrix_file, tmp_path, monkeypatch, capsys):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.fit, "read_input", interrupted)
     code, out, err = symrelu(monkeypatch, capsys, "fit", matrix_file, "-r", 2, "-o", tmp_path / "o.npz")
-    assert (code, out, err) == (130, "", "")
+    assert (code, out, err) == (130, "", "Interrupted.\n")
 
 
 @pytest.mark.parametrize("place", ["in a step", "while a table is written"])

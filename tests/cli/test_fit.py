@@ -317,7 +317,32 @@ def test_interrupt_before_the_first_evaluation(tmp_path, matrix_file, monkeypatc
     monkeypatch.setattr(cli.fit, "decompose", interrupted)
     code, _, err = symrelu(monkeypatch, capsys, "fit", matrix_file, "--rank", 2, "-o", tmp_path / "o.npz")
     assert code == 130
-    assert "nothing was written" in err
+    assert err == "Interrupted: nothing was written.\n"
+
+
+def test_an_interrupt_without_a_result_names_the_checkpoint(tmp_path, matrix_file, monkeypatch, capsys):
+    checkpoint = tmp_path / "f.ckpt"
+    call = (
+        "fit",
+        matrix_file,
+        "--rank",
+        2,
+        "--max-iter",
+        3,
+        "-o",
+        tmp_path / "o.npz",
+        "--checkpoint",
+        checkpoint,
+    )
+    assert symrelu(monkeypatch, capsys, *call)[0] == 0
+
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.fit, "decompose", interrupted)
+    code, _, err = symrelu(monkeypatch, capsys, *call)
+    assert code == 130
+    assert err.endswith(f"Interrupted: nothing was written.\nNext: symrelu resume {checkpoint}\n")
 
 
 def test_ctrl_c_keeps_the_best_factor(tmp_path):

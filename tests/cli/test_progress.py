@@ -2,6 +2,7 @@
 
 import io as streams
 import logging
+import re
 import warnings
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -81,6 +82,7 @@ def test_progress_on_a_terminal_is_a_bar(terminal, capsys):
     with progress.fit_progress("graph.npz", 10) as callback:
         callback(step(0.123456))
     assert "1/10 relative error 0.1235" in terminal.getvalue()
+    assert re.search(r"at most \S*-:--:--", re.sub(r"\x1b\[[\d;?]*\w", "", terminal.getvalue()))
     assert capsys.readouterr() == ("", "")
 
 
@@ -96,6 +98,10 @@ def test_messages_of_a_search_replace_one_another(terminal):
         assert verbose == 1
         logger.warning("rank 4 [of 8]")
     assert "rank 4 [of 8]" in terminal.getvalue()
+    with progress.search_progress():
+        logger.warning("backend='active' was chosen. Pass backend='sparse' to visit all pairs.")
+    assert "the backend active was chosen." in terminal.getvalue()  # no command is running that has --backend
+    assert "Pass backend" not in terminal.getvalue()
     assert not logger.handlers
 
 

@@ -96,7 +96,7 @@ def test_an_interrupt_before_the_first_score(tmp_path, matrix_file, monkeypatch,
     output = tmp_path / "scores.csv"
     code, _, err = symrelu(monkeypatch, capsys, "rank", matrix_file, "-o", output)
     assert code == 130
-    assert "Interrupted before there was a result: nothing was written" in words(err)
+    assert "Interrupted: nothing was written" in words(err)
     assert not output.exists()
 
 

@@ -158,7 +158,7 @@ def test_commands_that_fit_name_the_backend_if_asked(command, matrix_file, call)
     code, out, err = call(command, matrix_file, *COMMANDS[command], "--json")
     assert (code, "was chosen" in err) == (0, False)
     code, again, err = call(command, matrix_file, *COMMANDS[command], "--json", "-v")
-    chosen = "backend='sparse'" if command == "report" else "--backend sparse"  # it has no such option
+    chosen = "the backend sparse" if command == "report" else "--backend sparse"  # it has no such option
     assert (code, f"{chosen} was chosen for 60 items" in err) == (0, True)
     assert "--max-iter was reached" in err
     assert json.loads(again).keys() == json.loads(out).keys()

@@ -16,26 +16,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symrelu.cli import screen
 from symrelu.cli.commands import COMMANDS, load_command
 from symrelu.fitted.history import Status
 
 if TYPE_CHECKING:
     from symrelu.fit.memory_check import Refusal
 
+_OTHER_MODEL = ", another --seed or --init, or --diagonal ignore --n-negative 1."
+
 # Status -> sentences. One that names an option is left out if the command does not have it.
 _ADVICE: dict[Status, tuple[str, ...]] = {
     Status.TOLERANCE: ("The requested accuracy was reached.", "Pass a lower --tol for a closer fit."),
     Status.GRADIENT: (
         "The factor is stationary.",
-        "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
-        "--n-negative 1.",
+        f"If the error is too high, pass a larger --rank{_OTHER_MODEL}",
         "If the error is too high, pass more --components or another --seed.",
         "Pass a lower --gtol to continue.",
     ),
     Status.PLATEAU: (
         "Further steps of this solver change little.",
-        "If the error is too high, pass a larger --rank, another --seed or --init, or --diagonal ignore "
-        "--n-negative 1.",
+        f"If the error is too high, pass a larger --rank{_OTHER_MODEL}",
         "If the error is too high, pass more --components or another --seed.",
         "Pass --ftol 0 to continue.",
     ),
@@ -106,6 +107,12 @@ _PHRASES = (
     (re.compile(r"\bsolver=LBFGS\((memory=\d+)\)"), r"\1"),
 )
 
+# Phrases on backends, for commands without --backend.
+_ON_BACKENDS = (
+    (re.compile(r"\bbackend='(\w+)' was chosen"), r"the backend \1 was chosen"),
+    (re.compile(r"\. Pass backend='\w+' to visit all pairs\."), "."),
+)
+
 # What a remedy changes -> options of which a command has one if it can change that. All commands that read a
 # FILE have --header.
 _CHANGED_BY = {"rank": ("rank", "ranks", "n_components"), "M": ("header",)}
@@ -142,6 +149,7 @@ def advice_of(
     level: int = 0,
     resumes: bool = False,
     used: float = 1,
+    signed: bool = False,
 ) -> str:
     """Return what to try next after a fit, in words of a command.
 
@@ -156,6 +164,8 @@ def advice_of(
         Whether the fit has a checkpoint, from which :func:`following` resumes it.
     used : float, default=1
         How many steps or seconds the whole fit took, whichever it was limited to.
+    signed : bool, default=False
+        Whether the model has negative columns and ignores the diagonal already.
 
     Returns
     -------
@@ -171,7 +181,8 @@ def advice_of(
         further = [text for text in others if text.startswith("Or ")]
         others = [_CAN_RESUME[status].format(used=used), *further]
         known |= _LIMITS.keys()
-    return " ".join([first, *(text for text in others if known.issuperset(_FLAG.findall(text)))])
+    said = " ".join([first, *(text for text in others if known.issuperset(_FLAG.findall(text)))])
+    return said.replace(_OTHER_MODEL, " or another --seed or --init.") if signed else said
 
 
 # Statuses of fits that have not ended by themselves -> what to do if there is a checkpoint.
@@ -216,6 +227,14 @@ def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[
     if called[:1] == ["fit"]:
         return ["symrelu", "resume", str(checkpoint), *limit]
     return ["symrelu", *_with_limit(called, limit)]
+
+
+def print_interrupted(checkpoint: Path | None = None) -> None:
+    """Print that Ctrl-C ended a command without a result, and how to resume if there is a checkpoint."""
+    screen.errors.print("Interrupted: nothing was written.")
+    saved = checkpoint if checkpoint is not None and checkpoint.exists() else None
+    for line in screen.next_command(following(Status.INTERRUPTED, saved)):
+        screen.errors.print(line, soft_wrap=True)
 
 
 def _with_limit(words: list[str], limit: list[str]) -> list[str]:
@@ -267,7 +286,7 @@ def for_command_line(text: str, flags: Mapping[str, str] | None = None) -> str:
     for status in Status:
         for advice in (status.advice, status.advice.replace("alpha", "shrinkage")):
             text = text.replace(advice, advice_of(status, flags.values()))
-    for pattern, words in _PHRASES:
+    for pattern, words in (*_PHRASES, *(() if "backend" in flags else _ON_BACKENDS)):
         text = pattern.sub(words, text)
     names = sorted({*flags, *_OTHER_NAMES}, key=len, reverse=True)
     # What the user has typed, such as the file rank=3.csv, is no argument of a function.

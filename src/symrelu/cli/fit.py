@@ -12,7 +12,7 @@ import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
-from symrelu.cli.advice import advice_of, following, for_command_line
+from symrelu.cli.advice import advice_of, following, for_command_line, print_interrupted
 from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
@@ -20,7 +20,7 @@ from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import note_resuming, origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.progress import fit_progress
-from symrelu.cli.screen import INTERRUPTED_CODE, errors, next_command, note, printable, report, verbosity
+from symrelu.cli.screen import INTERRUPTED_CODE, next_command, note, printable, report, verbosity
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.fit.backends import backend_of
 from symrelu.fit.holdout import fit_without
@@ -120,7 +120,7 @@ def _run_fit(
         with fit_progress(file.name, max_iter, begun or 0) as callback:
             solution = decompose(problem, **settings, callback=count, checkpoint=_named(checkpoint, arguments))
     except KeyboardInterrupt:
-        errors.print("Interrupted before there was a result: nothing was written.")
+        print_interrupted(checkpoint)
         raise typer.Exit(INTERRUPTED_CODE) from None
     except EvaluationFailed as failure:
         if failure.solution is not None:
@@ -184,9 +184,15 @@ def fit_results(solution: Solution, checkpoint: Path | None = None) -> dict[str,
         "level": solution.level,
         "converged": solution.converged,
         "stopped_because": for_command_line(solution.stop_reason),
-        "advice": advice_of(status, level=solution.level, resumes=checkpoint is not None, used=used),
+        "advice": advice_of(
+            status, level=solution.level, resumes=checkpoint is not None, used=used, signed=_is_signed(solution)
+        ),
         "next": following(status, checkpoint, used),
     }
+
+
+def _is_signed(solution: Solution) -> bool:
+    return solution.n_negative > 0 and solution.diagonal == "ignore"
 
 
 def _save(solution: Solution, labels: Any | None, output: Path) -> None:

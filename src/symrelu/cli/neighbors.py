@@ -40,7 +40,11 @@ OWN = {
     "n_negative": Own("--n-negative", int, "Number of columns that enter the scores with a minus sign."),
     "backend": Own("--backend", str, f"How the graph is stored: {', '.join(map(repr, ON_ONE_MACHINE))}."),
     "max_iter": Own("--max-iter", int, "Largest number of steps for one number of columns."),
-    "max_time": Own("--max-time", float, "Time limit for the whole search in seconds."),
+    "max_time": Own(
+        "--max-time",
+        float,
+        "Time limit for the search in seconds. The last count of wrong pairs comes after it.",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol
 
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from symrelu.cli import screen
@@ -34,7 +34,7 @@ def step_progress(description: str, total: int, begun: int = 0) -> Iterator[Adva
     A fit that resumes has ``begun``: so many steps were made before.
 
     On a terminal it is a bar; otherwise a line is printed every few seconds, unless the fit logs its steps. A
-    fit may end before its last step, so the time left is an upper bound.
+    fit may end before its last step, or at a limit of time, so the time left is an upper bound.
     """
     description = screen.printable(description)
     if screen.is_quiet() or (screen.verbosity() and not screen.is_interactive()):
@@ -48,7 +48,7 @@ def step_progress(description: str, total: int, begun: int = 0) -> Iterator[Adva
             TextColumn("{task.completed}/{task.total}"),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            _MostTimeLeft(),
         )
         with Progress(*columns, console=screen.errors, transient=True) as bar:
             task = bar.add_task(description, total=total, completed=begun, state="relative error -")
@@ -59,6 +59,13 @@ def step_progress(description: str, total: int, begun: int = 0) -> Iterator[Adva
 
             with noticing_compilation(lambda: bar.update(task, state=_COMPILING)):
                 yield advance
+
+
+class _MostTimeLeft(TimeRemainingColumn):
+    """The time that all further steps would take; a fit may end earlier."""
+
+    def render(self, task: Task) -> Text:
+        return Text("at most ", "progress.remaining") + super().render(task)
 
 
 class _Lines:
@@ -138,7 +145,8 @@ class _LastMessage(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if time.monotonic() - self.shown >= self.seconds:
             self.shown = time.monotonic()
-            self.show(Text(screen.printable(record.getMessage())))
+            text = screen.printable(screen.in_words(record.getMessage()))
+            self.show(Text(text, no_wrap=True, overflow="ellipsis"))
 
 
 @contextmanager

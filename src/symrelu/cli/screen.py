@@ -101,6 +101,9 @@ def showing(output: Output) -> Iterator[None]:
             if text == str(error):
                 raise
             raise ValueError(text) from error
+        except KeyboardInterrupt:  # where no command expects it: the shell learns of it by the exit code alone
+            errors.print("Interrupted.")
+            raise
         finally:
             _running.reset(token)
 
@@ -136,7 +139,7 @@ class _Printer(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         # Only a terminal has a width.
-        errors.print(Text(printable(_in_words(record.getMessage())), "dim"), soft_wrap=not is_interactive())
+        errors.print(Text(printable(in_words(record.getMessage())), "dim"), soft_wrap=not is_interactive())
 
 
 def is_quiet() -> bool:
@@ -218,7 +221,7 @@ def _plain(value: Any) -> Any:
 
 def note(text: str) -> None:
     """Print what the user should know about the input, on stderr."""
-    output, text = _current(), _in_words(text)
+    output, text = _current(), in_words(text)
     output.notes.append(text)
     if not output.quiet:
         errors.print(message_text("Note:", text, style="cyan"), soft_wrap=True)
@@ -239,7 +242,7 @@ def _reason(error: BaseException) -> str:
         from symrelu.cli.advice import refusal_in_options
 
         return str(refusal_in_options(error.refusal))
-    return _in_words(str(error)) or type(error).__name__
+    return in_words(str(error)) or type(error).__name__
 
 
 def next_command(words: Sequence[str] | None) -> list[Text]:
@@ -249,12 +252,12 @@ def next_command(words: Sequence[str] | None) -> list[Text]:
 
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code it comes from."""
-    text = _in_words(str(message))
+    text = in_words(str(message))
     _current().warnings.append(text)
     errors.print(message_text("Warning:", text, style="yellow"), soft_wrap=True)
 
 
-def _in_words(text: str) -> str:
+def in_words(text: str) -> str:
     """Return a message of the library with options in place of the arguments of functions."""
     from symrelu.cli.advice import for_command_line  # it loads NumPy, which --help does without
 

@@ -9,7 +9,10 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 
-_REQUIRED = "backend='torch' and backend='cuda' need {}: pip install 'symrelu[torch]' or 'symrelu[cuda]'."
+_REQUIRED = (
+    "backend='torch' and backend='cuda' need {}: pip install 'symrelu[torch]', or 'symrelu[cuda]' where there "
+    "is an NVIDIA GPU."
+)
 
 try:
     import torch
