@@ -216,13 +216,18 @@ def test_text_card_and_json():
     assert lines["a fit of 20 to 400 evaluations"] == "31 s to 0:20:00"
     assert lines["fits into memory"] == "yes"
     assert "list of pairs, at most" in lines["of which"]
-    assert "smaller matrices, at most" in lines["of which"]
+    assert "smaller matrices" not in lines["of which"]  # M has too few items for any
     html = cost._repr_html_()
     assert all(text in html for text in lines.values())
     plain = json.loads(json.dumps(cost.as_dict()))
     assert plain["memory"]["total"] == cost.memory.total
     assert plain["fit_seconds"] == [20 * cost.seconds_per_evaluation.low, 1200]
     assert plain["fits"] is True
+
+
+def test_text_names_smaller_matrices():
+    M = sparse.csr_array(sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(1100, 1100)))
+    assert "smaller matrices, at most" in str(estimate_cost(M, 3, backend="active", init="multilevel"))
 
 
 def in_bytes(text):

@@ -242,4 +242,4 @@ def test_without_torch_the_message_has_the_remedy():
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "ImportError: backend='torch' and backend='cuda' need torch" in run.stderr
-    assert "pip install 'symrelu[torch]' or 'symrelu[cuda]'" in run.stderr
+    assert "pip install 'symrelu[torch]', or 'symrelu[cuda]' where there is" in run.stderr

@@ -110,7 +110,7 @@ def test_without_its_libraries_it_names_the_extra(missing, needed):
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     message = (
         f"ImportError: backend='torch' and backend='cuda' need {needed}: "
-        "pip install 'symrelu[torch]' or 'symrelu[cuda]'."
+        "pip install 'symrelu[torch]', or 'symrelu[cuda]' where there is an NVIDIA GPU."
     )
     assert result.stderr.strip().splitlines()[-1] == message
 

@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from symrelu.cli import screen
 from symrelu.cli.commands import COMMANDS, load_command
 from symrelu.fitted.history import Status
 
@@ -227,14 +226,6 @@ def following(status: Status, checkpoint: Path | None, used: float = 1) -> list[
     if called[:1] == ["fit"]:
         return ["symrelu", "resume", str(checkpoint), *limit]
     return ["symrelu", *_with_limit(called, limit)]
-
-
-def print_interrupted(checkpoint: Path | None = None) -> None:
-    """Print that Ctrl-C ended a command without a result, and how to resume if there is a checkpoint."""
-    screen.errors.print("Interrupted: nothing was written.")
-    saved = checkpoint if checkpoint is not None and checkpoint.exists() else None
-    for line in screen.next_command(following(Status.INTERRUPTED, saved)):
-        screen.errors.print(line, soft_wrap=True)
 
 
 def _with_limit(words: list[str], limit: list[str]) -> list[str]:

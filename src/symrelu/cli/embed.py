@@ -10,7 +10,6 @@ import typer
 from sklearn.exceptions import ConvergenceWarning
 
 from symrelu import Status, SymReLU
-from symrelu.cli.advice import print_interrupted
 from symrelu.cli.dry_run import DryRun, report_costs_of_estimator
 from symrelu.cli.fit import fit_results
 from symrelu.cli.inputs import GraphArgument, graph_options, read_input
@@ -19,7 +18,7 @@ from symrelu.cli.options import Own, estimator_options, estimator_settings, with
 from symrelu.cli.origins import note_resuming, repeatable
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.progress import estimator_progress
-from symrelu.cli.screen import INTERRUPTED_CODE, next_command, report
+from symrelu.cli.screen import INTERRUPTED_CODE, next_command, print_interrupted, report
 from symrelu.cli.tables import check_table_output, embedding_columns, write_table
 
 EXAMPLES = (

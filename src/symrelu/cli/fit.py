@@ -12,7 +12,7 @@ import typer
 from scipy import sparse
 
 from symrelu import Checkpoint, Problem, Solution, Status, decompose, metrics
-from symrelu.cli.advice import advice_of, following, for_command_line, print_interrupted
+from symrelu.cli.advice import advice_of, following, for_command_line
 from symrelu.cli.dry_run import DryRun, estimate, report_costs
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.local_workers import running_workers
@@ -20,7 +20,15 @@ from symrelu.cli.options import chosen_settings, fit_options, with_options
 from symrelu.cli.origins import note_resuming, origin_of
 from symrelu.cli.outputs import check_archive_output, check_files, naming_output, table_option
 from symrelu.cli.progress import fit_progress
-from symrelu.cli.screen import INTERRUPTED_CODE, next_command, note, printable, report, verbosity
+from symrelu.cli.screen import (
+    INTERRUPTED_CODE,
+    next_command,
+    note,
+    print_interrupted,
+    printable,
+    report,
+    verbosity,
+)
 from symrelu.cli.tables import check_table_output, embedding_columns, is_table, write_table
 from symrelu.fit.backends import backend_of
 from symrelu.fit.holdout import fit_without

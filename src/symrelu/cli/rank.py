@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from symrelu import RankSelection, SymReLU, select_rank
-from symrelu.cli.advice import print_interrupted
 from symrelu.cli.embed import OWN
 from symrelu.cli.inputs import GraphArgument, MaskFile, graph_options, read_input, read_mask
 from symrelu.cli.layout import fitting_table
@@ -18,7 +17,7 @@ from symrelu.cli.local_workers import running_workers
 from symrelu.cli.options import chosen_settings, estimator_options, fit_options, flag_of_option, with_options
 from symrelu.cli.outputs import check_files, naming_output, table_option
 from symrelu.cli.progress import search_progress
-from symrelu.cli.screen import INTERRUPTED_CODE, next_command, report
+from symrelu.cli.screen import INTERRUPTED_CODE, next_command, print_interrupted, report
 from symrelu.cli.tables import check_table_output, write_table
 from symrelu.fit.rank_grid import GRID
 from symrelu.fit.selection import LIMITS

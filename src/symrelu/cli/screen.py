@@ -250,6 +250,17 @@ def next_command(words: Sequence[str] | None) -> list[Text]:
     return [] if words is None else [message_text("Next:", shlex.join(words))]
 
 
+def print_interrupted(checkpoint: Path | None = None) -> None:
+    """Print that Ctrl-C ended a command without a result, and how to resume if there is a checkpoint."""
+    from symrelu.cli.advice import following  # it loads NumPy, which --help does without
+    from symrelu.fitted.history import Status
+
+    errors.print("Interrupted: nothing was written.")
+    saved = checkpoint if checkpoint is not None and checkpoint.exists() else None
+    for line in next_command(following(Status.INTERRUPTED, saved)):
+        errors.print(line, soft_wrap=True)
+
+
 def show_warning(message: Warning | str, *_: Any) -> None:
     """Print a warning without the line of code it comes from."""
     text = in_words(str(message))
