@@ -122,11 +122,11 @@ def check_offsets(n: int, rank: int) -> None:
     """Raise if a factor has too many numbers for the 32-bit indices of the kernels."""
     rows, columns = padded_rows(n), padded_columns(rank)
     if rows * columns > _MOST_NUMBERS:
-        most = 2 ** int(np.log2(_MOST_NUMBERS // rows))
+        most = 1 << (_MOST_NUMBERS // rows).bit_length() >> 1  # the power of two below, or 0
         use = f"a rank of at most {most}, " if most >= padded_columns(1) else ""
         raise ValueError(
             "A factor on a GPU must have fewer than 2^31 numbers, with its columns padded to a power of two; "
-            f"got {n} x {rank}, padded to {columns} columns. Use {use}backend='active' or a cluster."
+            f"got {n} x {rank}, padded to {columns} columns. Use {use}backend='sparse' or a cluster."
         )
 
 
